@@ -1,0 +1,1 @@
+"""snnc: a graph compiler for spiking neural networks."""

@@ -1,0 +1,1 @@
+"""The emulator of the Poplar API that ships with snnc."""

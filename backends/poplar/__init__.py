@@ -1,0 +1,1 @@
+"""Emits, builds and drives Poplar programs."""

@@ -1,0 +1,1 @@
+"""The NumPy reference: executes a StepProgram directly; the oracle of every other backend."""

@@ -1,0 +1,98 @@
+"""Errors that snnc raises on purpose: each says what, where, the numbers and what to do.
+
+Every check has its own class with a stable ``code``. Classes of one level live beside that level
+(``snnc.frontends.onnx.errors`` and so on); all derive from :class:`SnncError`. The first digit of a code is the level:
+0 graph, 1 neuron equations, 2 ONNX files, 3 mapping, 4 building and running, 5 command line and data, 6 training.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class SnncError(Exception):
+    """Base of all errors that a user can cause and repair; the command line prints it and exits with ``exit_code``."""
+
+    code: ClassVar[str] = "SNNC-E000"
+    exit_code: ClassVar[int] = 2
+
+    def __str__(self) -> str:
+        return f"{self.code}: {super().__str__()}"
+
+    @property
+    def text(self) -> str:
+        """The message without its code."""
+        return super().__str__()
+
+
+class ToolMissingError(SnncError):
+    """A tool that snnc needs on this machine (a C++ compiler, the Poplar SDK) is not there."""
+
+    code = "SNNC-E400"
+    exit_code = 3
+
+
+class BuildError(SnncError):
+    """The C++ compiler refused an emitted project."""
+
+    code = "SNNC-E401"
+
+
+class GraphError(SnncError):
+    """Base of the errors of :mod:`snnc.compiler.graph`."""
+
+    code = "SNNC-E001"
+
+
+class UnknownNodeError(GraphError):
+    """An edge or a caller names a node or port that is not in the graph."""
+
+    code = "SNNC-E002"
+
+
+class DuplicateNodeError(GraphError):
+    """Two nodes have one name."""
+
+    code = "SNNC-E003"
+
+
+class ShapeMismatchError(GraphError):
+    """The shapes of two ends of a connection differ."""
+
+    code = "SNNC-E004"
+
+
+class CycleWithoutDelayError(GraphError):
+    """A cycle of the graph holds no delay, so no order of evaluation exists."""
+
+    code = "SNNC-E005"
+
+
+class NotFiniteError(GraphError):
+    """A weight, parameter or initial state is NaN or infinite."""
+
+    code = "SNNC-E006"
+
+
+class UnconnectedError(GraphError):
+    """An operation or a port has no input, or the graph has no input or output."""
+
+    code = "SNNC-E007"
+
+
+class InvalidValueError(GraphError):
+    """A size, delay, capacity or option is outside its range."""
+
+    code = "SNNC-E008"
+
+
+class EquationError(SnncError):
+    """The text of a neuron's equations is not in snnc's equation language."""
+
+    code = "SNNC-E101"
+
+
+class NeuronDefinitionError(SnncError):
+    """A neuron model's states, inputs, parameters and equations do not fit together."""
+
+    code = "SNNC-E102"

@@ -1,0 +1,242 @@
+"""The expression language of neuron equations: one immutable tree, on one page.
+
+::
+
+    expression = Number | Symbol | Call
+    Call       = function (expression, ...)      functions and their arity: FUNCTIONS
+
+Text is parsed through Python's :mod:`ast` with a whitelist of node types; it is never evaluated. The tree keeps the
+order in which the author wrote the operations, because float32 results depend on it.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from snnc.compiler.errors import EquationError
+
+MAX_TEXT: Final = 20_000
+MAX_DEPTH: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A constant."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A named value: a state, an input port, a parameter or an earlier assignment."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of :data:`FUNCTIONS` applied to its arguments."""
+
+    function: str
+    args: tuple[Expression, ...]
+
+
+Expression: TypeAlias = Number | Symbol | Call
+
+FUNCTIONS: Final[Mapping[str, int]] = {
+    "add": 2,
+    "sub": 2,
+    "mul": 2,
+    "div": 2,
+    "neg": 1,
+    "pow": 2,
+    "exp": 1,
+    "log": 1,
+    "sqrt": 1,
+    "abs": 1,
+    "sign": 1,
+    "tanh": 1,
+    "sigmoid": 1,
+    "erf": 1,
+    "sin": 1,
+    "cos": 1,
+    "min": 2,
+    "max": 2,
+    "spike": 1,  # 1 where x > 0, else 0; its derivative is the surrogate
+    "spike_ge": 1,  # 1 where x >= 0, else 0; its derivative is the surrogate
+    "detach": 1,  # x, with derivative 0
+    "gt": 2,  # 1 where a > b, else 0; derivative 0
+    "ge": 2,  # 1 where a >= b, else 0; derivative 0
+    "where": 3,  # b where a != 0, else c; no derivative through a
+}
+"""Function name to number of arguments."""
+
+_BINARY: Final[Mapping[type[ast.operator], str]] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.Pow: "pow",
+}
+_TEXT: Final[Mapping[str, tuple[str, int]]] = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """``target = value``, elementwise over the neurons of a population."""
+
+    target: str
+    value: Expression
+
+    def __str__(self) -> str:
+        return f"{self.target} = {to_text(self.value)}"
+
+
+def call(function: str, *args: Expression | float) -> Call:
+    """Apply `function`, turning plain numbers into :class:`Number`.
+
+    Raises
+    ------
+    EquationError
+        The function is unknown or has another number of arguments.
+    """
+    if FUNCTIONS.get(function) != len(args):
+        raise EquationError(
+            f"'{function}' with {len(args)} argument(s) is not in the equation language; "
+            f"it knows {', '.join(f'{name}/{arity}' for name, arity in FUNCTIONS.items())}."
+        )
+    return Call(function, tuple(Number(float(a)) if isinstance(a, int | float) else a for a in args))
+
+
+def parse_assignments(text: str) -> tuple[Assignment, ...]:
+    """Parse lines of ``name = expression``; ``#`` starts a comment.
+
+    Raises
+    ------
+    EquationError
+        The text holds anything but assignments of whitelisted expressions, with the line that is at fault.
+    """
+    if len(text) > MAX_TEXT:
+        raise EquationError(f"the equations are {len(text)} characters long; at most {MAX_TEXT} are read.")
+    lines = [line.strip() for line in text.strip().splitlines()]
+    try:
+        module = ast.parse("\n".join(lines), mode="exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise EquationError(f"the equations cannot be read: {error}. Write one 'name = expression' a line.") from None
+    found: list[Assignment] = []
+    for statement in module.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                found.append(Assignment(_name(name), _from_ast(value, 0)))
+            case _:
+                raise EquationError(f"line {statement.lineno} of the equations is not 'name = expression'.")
+    return tuple(found)
+
+
+def parse_expression(text: str) -> Expression:
+    """Parse one expression; see :func:`parse_assignments`."""
+    if len(text) > MAX_TEXT:
+        raise EquationError(f"the expression is {len(text)} characters long; at most {MAX_TEXT} are read.")
+    try:
+        return _from_ast(ast.parse(text.strip(), mode="eval").body, 0)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise EquationError(f"the expression {text[:60]!r} cannot be read: {error}.") from None
+
+
+def _name(name: str) -> str:
+    if "__" in name or not name.isascii():
+        raise EquationError(f"the name {name!r} cannot be used: names are ASCII and hold no double underscore.")
+    return name
+
+
+def _from_ast(node: ast.expr, depth: int) -> Expression:
+    if depth > MAX_DEPTH:
+        raise EquationError(f"the expression nests deeper than {MAX_DEPTH} levels.")
+    match node:
+        case ast.Constant(value=bool()):
+            pass
+        case ast.Constant(value=int() | float() as value):
+            try:
+                number = float(value)
+            except OverflowError:
+                number = math.inf
+            if not math.isfinite(number):
+                raise EquationError("a constant of the equations is not a finite number.")
+            return Number(number)
+        case ast.Name(id=name):
+            return Symbol(_name(name))
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if not isinstance(value, bool):
+            return Number(-float(value))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return Call("neg", (_from_ast(operand, depth + 1),))
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return _from_ast(operand, depth + 1)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            return Call(_BINARY[type(op)], (_from_ast(left, depth + 1), _from_ast(right, depth + 1)))
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
+            return call(name, *(_from_ast(a, depth + 1) for a in args))
+        case ast.Call(func=ast.Name(id=name)):
+            raise EquationError(f"the function '{name}' is not known; known are {', '.join(FUNCTIONS)}.")
+        case _:
+            pass
+    raise EquationError(f"'{ast.unparse(node)[:60]}' is not allowed in equations.")
+
+
+def to_text(expression: Expression) -> str:
+    """Print `expression` in the language that :func:`parse_expression` reads; the round trip is the identity."""
+    return _text(expression, 0)
+
+
+def _text(expression: Expression, outer: int) -> str:
+    match expression:
+        case Number(value):
+            text = repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+            if math.copysign(1.0, value) < 0 and value == 0:
+                text = "-0.0"
+            return f"({text})" if text.startswith("-") and outer else text
+        case Symbol(name):
+            return name
+        case Call("neg", (operand,)):
+            text = f"-{_text(operand, 3)}"
+            if isinstance(operand, Number):
+                text = f"neg({_text(operand, 0)})"
+                return text
+            return f"({text})" if outer else text
+        case Call(function, (left, right)) if function in _TEXT:
+            sign, level = _TEXT[function]
+            text = f"{_text(left, level)} {sign} {_text(right, level + 1)}"
+            return f"({text})" if outer > level else text
+        case Call(function, args):
+            return f"{function}({', '.join(_text(a, 0) for a in args)})"
+    raise TypeError(expression)
+
+
+def symbols(expression: Expression) -> Iterator[str]:
+    """Names that `expression` reads, left to right, repeated as often as they occur."""
+    match expression:
+        case Symbol(name):
+            yield name
+        case Call(_, args):
+            for argument in args:
+                yield from symbols(argument)
+
+
+def substitute(expression: Expression, values: Mapping[str, Expression]) -> Expression:
+    """Replace symbols by expressions; names that `values` lacks stay."""
+    match expression:
+        case Symbol(name):
+            return values.get(name, expression)
+        case Call(function, args):
+            return Call(function, tuple(substitute(a, values) for a in args))
+    return expression
+
+
+def transform(expression: Expression, rule: Callable[[Expression], Expression]) -> Expression:
+    """Rebuild `expression` bottom-up, applying `rule` to each rebuilt node."""
+    if isinstance(expression, Call):
+        expression = Call(expression.function, tuple(transform(a, rule) for a in expression.args))
+    return rule(expression)

@@ -1,0 +1,43 @@
+"""What a loss is: data that every backend reads, and a NumPy reference of its value and gradient."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Loss(Protocol):
+    """A scalar loss of one output over a sequence, averaged over the batch.
+
+    Attributes
+    ----------
+    name
+        Stable name on the command line, for example ``"ce_count"``; templates are chosen by it.
+    """
+
+    name: ClassVar[str]
+
+    def value_and_gradient(
+        self, output: npt.NDArray[np.floating], target: npt.NDArray[np.integer]
+    ) -> tuple[float, npt.NDArray[np.floating]]:
+        """Return the loss and its gradient.
+
+        Parameters
+        ----------
+        output
+            [T, B, classes]: spikes or membranes of every step.
+        target
+            [B]: class indices.
+
+        Returns
+        -------
+        float, array
+            The batch mean and its gradient with respect to `output`, same shape and dtype.
+        """
+        ...
+
+    def scores(self, output: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+        """Return [B, classes] numbers whose largest is the prediction."""
+        ...

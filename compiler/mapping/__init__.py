@@ -1,0 +1,1 @@
+"""StepProgram x Target -> Plan: placement, schedule, memory and predicted cycles."""

@@ -1,0 +1,171 @@
+"""Plan: where everything of a StepProgram lies on a Target, and when it runs. A plan is data (JSON) that backends print.
+
+The unit of placement is the *block*: the neurons ``[first, first + count)`` of a population for the samples
+``[sample, sample + samples)``, on one tile, run by one worker. All that belongs to a block alone (state history, currents, private weight
+gradients) is contiguous in that tile's memory.
+
+Values move over *buses*. A bus belongs to a source (an input or a population's output port) and a lag. Its samples are
+spread over *relay* tiles: a relay keeps the values of all steps of its samples, compacts spikes into ids, and
+presents one step's window, which every consumer tile reads.
+
+Schedule (wavefront by retiming, Leiserson & Saxe 1991): iteration k runs population p at step t when ``k == interval * t + stage[p]``.
+``interval`` is the smallest R for which ``R * delay + stage[target] - stage[source] >= 1`` can hold on every connection between populations;
+a bus's lag is that left-hand side. Without short cycles R is 1 and a sequence takes T + L - 1 iterations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from snnc.compiler.target import Target
+
+Mode: TypeAlias = Literal["exact", "drop"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Neurons x samples on one worker of one tile."""
+
+    tile: int
+    first: int
+    count: int
+    sample: int
+    samples: int
+
+
+@dataclass(frozen=True)
+class PopulationPlan:
+    """Placement of one population.
+
+    Attributes
+    ----------
+    id, label
+        Canonical id and author's name.
+    neurons, stage
+        Size of one sample; offset in the wavefront.
+    first_tile, tiles
+        The contiguous tile range.
+    blocks
+        All blocks, ordered by tile, then first neuron, then first sample. Blocks of one tile that hold the same neurons
+        (other samples) share their weights; the first of them owns parameters and optimiser state.
+    """
+
+    id: str
+    label: str
+    neurons: int
+    stage: int
+    first_tile: int
+    tiles: int
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Relay:
+    """Samples ``[sample, sample + samples)`` of a source, kept on `tile`."""
+
+    tile: int
+    sample: int
+    samples: int
+
+
+@dataclass(frozen=True)
+class BusPlan:
+    """One source seen with one lag.
+
+    Attributes
+    ----------
+    id
+        ``b0``, ``b1`` …
+    source, buffer
+        Input or population id, and the StepProgram buffer that is moved.
+    width
+        Values a sample and step.
+    kind
+        "events" (ids of spikes) or "values" (all values).
+    lag
+        Iterations between the source's step and its use. Buses of one source share the relays' memory of all steps.
+    capacity
+        Events a sample that one window holds (width when unlimited).
+    mode
+        What happens to more: "exact" sends further windows, "drop" keeps the lowest ids and counts the rest.
+    relays
+        Where its samples are kept.
+    """
+
+    id: str
+    source: str
+    buffer: str
+    width: int
+    kind: Literal["events", "values"]
+    lag: int
+    capacity: int
+    mode: Mode
+    relays: tuple[Relay, ...]
+
+
+@dataclass(frozen=True)
+class ConnectionPlan:
+    """A connection reads bus `bus`; `stored_bytes` of weights lie with the target's blocks (and again, by rows, with the source's)."""
+
+    id: str
+    bus: str
+    delay: int
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One kind of superstep, with its predicted cost a run of it at the busiest tile.
+
+    Attributes
+    ----------
+    name
+        For example ``"forward: neurons"``.
+    part
+        "forward", "loss", "backward" or "update".
+    runs
+        How often a training step runs it.
+    compute, sync, exchange
+        Predicted cycles of one run.
+    bytes_in
+        Bytes that the busiest tile receives in one run.
+    busiest_tile
+        The tile that decides `compute`.
+    """
+
+    name: str
+    part: str
+    runs: int
+    compute: float
+    sync: float
+    exchange: float
+    bytes_in: int
+    busiest_tile: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The mapping of one StepProgram for a batch size and a number of steps; see the module's page."""
+
+    name: str
+    target: Target
+    steps: int
+    batch: int
+    training: bool
+    interval: int
+    iterations: int
+    populations: tuple[PopulationPlan, ...]
+    buses: tuple[BusPlan, ...]
+    connections: tuple[ConnectionPlan, ...]
+    activity: dict[str, float]
+    """Spikes per value and step that the costs assume, by StepProgram buffer."""
+    activity_source: str
+    """"measured on …" or "assumed"."""
+    memory: dict[str, tuple[int, ...]]
+    """Category -> predicted bytes on each tile of the target (categories: weights, optimiser, history, relays, gradients, exchange, records, code)."""
+    phases: tuple[Phase, ...]
+
+    @property
+    def cycles(self) -> float:
+        """Predicted cycles of one training step (of one forward pass when not training)."""
+        return sum(p.runs * (p.compute + p.sync + p.exchange) for p in self.phases)

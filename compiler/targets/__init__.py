@@ -1,0 +1,1 @@
+"""The machines that snnc knows, a TOML file each."""

@@ -1,0 +1,1 @@
+"""The Jinja templates, one folder a target; this package holds no code."""
