@@ -1,1 +1,91 @@
-"""snnc: a graph compiler for spiking neural networks."""
+"""snnc: a graph compiler for spiking neural networks.
+
+Everything a program needs is here; names are imported when they are first used, so that ``import snnc`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from snnc.compiler.errors import SnncError as SnncError
+    from snnc.compiler.graph import Graph as Graph
+    from snnc.compiler.losses import MeanSquaredCount as MeanSquared  # noqa: F401
+    from snnc.compiler.neuron import NeuronModel as NeuronModel
+    from snnc.compiler.neuron import neuron as Neuron  # noqa: F401, N812
+    from snnc.compiler.neurons import ALIF as ALIF
+    from snnc.compiler.neurons import IF as IF
+    from snnc.compiler.neurons import LI as LI
+    from snnc.compiler.neurons import LIF as LIF
+    from snnc.compiler.neurons import SLSTM as SLSTM
+    from snnc.compiler.neurons import Alpha as Alpha
+    from snnc.compiler.neurons import CubaLIF as CubaLIF
+    from snnc.compiler.neurons import I as I
+    from snnc.compiler.neurons import Lapicque as Lapicque
+    from snnc.compiler.optimizers import SGD as SGD
+    from snnc.compiler.optimizers import Adam as Adam
+    from snnc.compiler.plan import Plan as Plan
+    from snnc.compiler.surrogates import parse_surrogate as Surrogate  # noqa: F401, N812
+    from snnc.compiling import compile as compile
+    from snnc.compiling import open as open
+    from snnc.frontends.connections import Dense as Dense
+    from snnc.frontends.connections import OneToOne as OneToOne
+    from snnc.frontends.dsl import Network as Network
+    from snnc.frontends.initialisers import Constant as Constant
+    from snnc.frontends.initialisers import FanIn as FanIn
+    from snnc.frontends.initialisers import Normal as Normal
+    from snnc.frontends.initialisers import Uniform as Uniform
+    from snnc.frontends.sequential import Recurrent as Recurrent
+    from snnc.frontends.sequential import sequential as Sequential  # noqa: F401, N812
+    from snnc.loading import load_model as load  # noqa: F401
+    from snnc.losses import cross_entropy as CrossEntropy  # noqa: F401, N812
+    from snnc.session import Session as Session
+
+_HOMES: Final = {
+    "ALIF": "snnc.compiler.neurons:ALIF",
+    "Adam": "snnc.compiler.optimizers:Adam",
+    "Alpha": "snnc.compiler.neurons:Alpha",
+    "Constant": "snnc.frontends.initialisers:Constant",
+    "CrossEntropy": "snnc.losses:cross_entropy",
+    "CubaLIF": "snnc.compiler.neurons:CubaLIF",
+    "Dense": "snnc.frontends.connections:Dense",
+    "FanIn": "snnc.frontends.initialisers:FanIn",
+    "Graph": "snnc.compiler.graph:Graph",
+    "I": "snnc.compiler.neurons:I",
+    "IF": "snnc.compiler.neurons:IF",
+    "LI": "snnc.compiler.neurons:LI",
+    "LIF": "snnc.compiler.neurons:LIF",
+    "Lapicque": "snnc.compiler.neurons:Lapicque",
+    "MeanSquared": "snnc.compiler.losses:MeanSquaredCount",
+    "Network": "snnc.frontends.dsl:Network",
+    "Neuron": "snnc.compiler.neuron:neuron",
+    "NeuronModel": "snnc.compiler.neuron:NeuronModel",
+    "Normal": "snnc.frontends.initialisers:Normal",
+    "OneToOne": "snnc.frontends.connections:OneToOne",
+    "Plan": "snnc.compiler.plan:Plan",
+    "Recurrent": "snnc.frontends.sequential:Recurrent",
+    "SGD": "snnc.compiler.optimizers:SGD",
+    "SLSTM": "snnc.compiler.neurons:SLSTM",
+    "Sequential": "snnc.frontends.sequential:sequential",
+    "Session": "snnc.session:Session",
+    "SnncError": "snnc.compiler.errors:SnncError",
+    "Surrogate": "snnc.compiler.surrogates:parse_surrogate",
+    "Uniform": "snnc.frontends.initialisers:Uniform",
+    "compile": "snnc.compiling:compile",
+    "load": "snnc.loading:load_model",
+    "open": "snnc.compiling:open",
+}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'snnc' has no attribute {name!r}")
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -86,6 +86,66 @@ class InvalidValueError(GraphError):
     code = "SNNC-E008"
 
 
+class EmptyShapeError(GraphError):
+    """A shape has a size below 1."""
+
+    code = "SNNC-E009"
+
+
+class TooLargeError(GraphError):
+    """An array would hold more elements than can be addressed."""
+
+    code = "SNNC-E010"
+
+
+class ParameterShapeError(GraphError):
+    """A weight, parameter or initial state has the wrong shape, or belongs to no name of the model."""
+
+    code = "SNNC-E011"
+
+
+class SeveralSourcesError(GraphError):
+    """Several edges meet where only one can be read."""
+
+    code = "SNNC-E012"
+
+
+class NothingToLearnError(GraphError):
+    """A loss is given, but no learnable parameter lies in front of it."""
+
+    code = "SNNC-E013"
+
+
+class LossOutputError(GraphError):
+    """No output, or none that is unambiguous, fits the loss."""
+
+    code = "SNNC-E014"
+
+
+class StateInputError(GraphError):
+    """An explicit state names no state and no output port of a population."""
+
+    code = "SNNC-E015"
+
+
+class UnknownLossError(GraphError):
+    """The text names no loss that snnc knows, or gives it the wrong numbers."""
+
+    code = "SNNC-E016"
+
+
+class UnknownPassError(GraphError):
+    """The name belongs to no pass of the flow."""
+
+    code = "SNNC-E017"
+
+
+class ConcatAxisError(GraphError):
+    """A concatenation whose parts are not contiguous."""
+
+    code = "SNNC-E018"
+
+
 class EquationError(SnncError):
     """The text of a neuron's equations is not in snnc's equation language."""
 
@@ -96,3 +156,15 @@ class NeuronDefinitionError(SnncError):
     """A neuron model's states, inputs, parameters and equations do not fit together."""
 
     code = "SNNC-E102"
+
+
+class UnknownSurrogateError(SnncError):
+    """The library has no surrogate derivative of this name."""
+
+    code = "SNNC-E103"
+
+
+class SurrogateValueError(SnncError):
+    """The numbers of a surrogate derivative are too many, unreadable or out of range."""
+
+    code = "SNNC-E104"

@@ -160,17 +160,11 @@ def _from_ast(node: ast.expr, depth: int) -> Expression:
         case ast.Constant(value=bool()):
             pass
         case ast.Constant(value=int() | float() as value):
-            try:
-                number = float(value)
-            except OverflowError:
-                number = math.inf
-            if not math.isfinite(number):
-                raise EquationError("a constant of the equations is not a finite number.")
-            return Number(number)
+            return Number(_finite(value))
         case ast.Name(id=name):
             return Symbol(_name(name))
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if not isinstance(value, bool):
-            return Number(-float(value))
+            return Number(-_finite(value))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return Call("neg", (_from_ast(operand, depth + 1),))
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
@@ -179,11 +173,30 @@ def _from_ast(node: ast.expr, depth: int) -> Expression:
             return Call(_BINARY[type(op)], (_from_ast(left, depth + 1), _from_ast(right, depth + 1)))
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
             return call(name, *(_from_ast(a, depth + 1) for a in args))
+        case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
+            raise EquationError(f"the arguments of '{name}' are given in order, without names.")
         case ast.Call(func=ast.Name(id=name)):
             raise EquationError(f"the function '{name}' is not known; known are {', '.join(FUNCTIONS)}.")
         case _:
             pass
-    raise EquationError(f"'{ast.unparse(node)[:60]}' is not allowed in equations.")
+    raise EquationError(f"{_excerpt(node)} is not allowed in equations.")
+
+
+def _finite(value: float) -> float:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise EquationError("a constant of the equations is not a finite number.")
+    return number
+
+
+def _excerpt(node: ast.expr) -> str:
+    try:
+        return f"'{ast.unparse(node)[:60]}'"
+    except (RecursionError, ValueError):
+        return f"a {type(node).__name__}"
 
 
 def to_text(expression: Expression) -> str:

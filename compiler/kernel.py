@@ -7,7 +7,7 @@ Canonical names, the only ones that emitted code holds (the author's stand in ``
 ``s0 s1 …``    states after the step; ``s0_prev`` the same before the step
 ``a0 a1 …``    parameters
 ``o0 o1 …``    outputs
-``k0 k1 …``    intermediates of the forward code; ``r0 …`` of the backward code
+``k0 k1 …``    intermediates of the forward code, which the backward code may compute again; ``r0 …`` of the backward code
 ``d_x``        gradient of the loss with respect to ``x``
 =============  ======================================================================
 """
@@ -37,11 +37,14 @@ class Kernel:
         States whose values of all steps (T + 1 of them, the initial one first) the adjoint reads, as ``s*_prev`` (slot t)
         or ``s*`` (slot t + 1).
     saved
-        Further forward names (inputs or intermediates) to keep for each step because the adjoint cannot recompute them.
+        Further forward names (inputs, intermediates or outputs) to keep for each step because the adjoint cannot
+        recompute them.
     backward
         Reads ``s*``, ``s*_prev`` of `history`, `saved`, ``a*``, and the incoming ``d_o*`` (this step's outputs) and ``d_s*``
         (the states, from the step after); assigns ``d_s*_prev``, ``d_i*`` and, for `learnable`, ``d_a*``
-        (one value a neuron and sample; the backend sums over samples, and over neurons for a scalar).
+        (one value a neuron and sample; the backend sums over samples, and over neurons for a scalar; an assigned
+        constant, such as the 0 of an input that is not read, stands for all of them). Forward values that it computes
+        again keep their forward names, an ``s*`` outside `history` among them.
     learnable
         Parameters that ``backward`` differentiates.
     binary

@@ -162,10 +162,47 @@ class Plan:
     activity_source: str
     """"measured on …" or "assumed"."""
     memory: dict[str, tuple[int, ...]]
-    """Category -> predicted bytes on each tile of the target (categories: weights, optimiser, history, relays, gradients, exchange, records, code)."""
+    """Category -> predicted bytes on each tile of the target (weights, optimiser, gradients, history, relays, records, exchange, code)."""
     phases: tuple[Phase, ...]
+    loss_tiles: tuple[int, ...] = ()
+    """Tile of each sample's loss (empty when not training)."""
 
     @property
     def cycles(self) -> float:
         """Predicted cycles of one training step (of one forward pass when not training)."""
         return sum(p.runs * (p.compute + p.sync + p.exchange) for p in self.phases)
+
+    @property
+    def seconds(self) -> float:
+        """Predicted seconds of one training step (of one forward pass when not training), without transfers to and from the host."""
+        return self.cycles / self.target.clock_hz
+
+    @property
+    def tile_memory(self) -> tuple[int, ...]:
+        """Predicted bytes on each tile, all categories."""
+        return tuple(map(sum, zip(*self.memory.values(), strict=True)))
+
+    @property
+    def chips_used(self) -> int:
+        """Chips that hold anything."""
+        busy = [p.first_tile + p.tiles - 1 for p in self.populations] + [r.tile for b in self.buses for r in b.relays]
+        return max(busy) // self.target.tiles_per_chip + 1
+
+    def to_json(self) -> str:
+        """Write the plan as JSON; see :mod:`snnc.compiler.mapping.plan_json`."""
+        from snnc.compiler.mapping.plan_json import plan_to_json
+
+        return plan_to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Read what :meth:`to_json` wrote.
+
+        Raises
+        ------
+        PlanFileError
+            The text is not a plan of this version.
+        """
+        from snnc.compiler.mapping.plan_json import plan_from_json
+
+        return plan_from_json(text)

@@ -1,1 +1,7 @@
-"""The NumPy reference: executes a StepProgram directly; the oracle of every other backend."""
+"""The reference backend: executes a step program with dense NumPy arrays; the oracle that other backends are tested against."""
+
+from __future__ import annotations
+
+from snnc.backends.reference.engine import ReferenceEngine
+
+__all__ = ["ReferenceEngine"]

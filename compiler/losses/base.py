@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,12 @@ class Loss(Protocol):
     ----------
     name
         Stable name on the command line, for example ``"ce_count"``; templates are chosen by it.
+    port
+        Which port of the last population it is meant for: its spikes, or its membrane.
     """
 
     name: ClassVar[str]
+    port: ClassVar[Literal["spikes", "membrane"]]
 
     def value_and_gradient(
         self, output: npt.NDArray[np.floating], target: npt.NDArray[np.integer]

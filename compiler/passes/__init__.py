@@ -1,1 +1,1 @@
-"""Passes: pure functions Graph -> Graph, one a file; snnc.compiler.passes.flow lists them in order."""
+"""Passes over the graph, one a file; :mod:`snnc.compiler.passes.flow` lists them in order."""

@@ -1,0 +1,106 @@
+"""The command ``snnc``: it finds the command, and turns every error into one coded line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from typing import Final
+
+import typer
+
+from snnc.commands.check import check
+from snnc.commands.compile import compile_
+from snnc.commands.doctor import doctor
+from snnc.commands.inspect import inspect
+from snnc.commands.run import run
+from snnc.commands.targets import targets
+from snnc.commands.train import train
+from snnc.compiler.errors import SnncError
+from snnc.console import fail, warn
+from snnc.errors import CommandLineError, InternalError, MemoryShortError, OutputFileError
+
+INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C, as shells give it."""
+
+_CLICK: Final[type[Exception]] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit."""
+    raise SystemExit(run_command(sys.argv[1:] if arguments is None else arguments))
+
+
+def run_command(arguments: list[str]) -> int:
+    """Run one command; return its exit code."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: warn(str(message))
+        warnings.simplefilter("default" if "SNNC_DEBUG" in os.environ else "ignore")
+        warnings.filterwarnings("always", category=UserWarning, module=r"snnc(\.|$)")
+        try:
+            code = typer.main.get_command(_app())(arguments, prog_name="snnc", standalone_mode=False)
+            sys.stdout.flush()
+        except (KeyboardInterrupt, typer.Abort):
+            fail("interrupted.")
+            return INTERRUPTED
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        except Exception as error:
+            return _report(error)
+    return code if isinstance(code, int) else 0
+
+
+def _app() -> typer.Typer:
+    app = typer.Typer(
+        help="snnc compiles spiking neural networks for machines made of many small processors with local memory.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    for name, command in {
+        "compile": compile_,
+        "run": run,
+        "train": train,
+        "check": check,
+        "inspect": inspect,
+        "targets": targets,
+        "doctor": doctor,
+    }.items():
+        app.command(name)(command)
+    app.callback(invoke_without_command=True)(_version)
+    return app
+
+
+def _version(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+    """Compile spiking neural networks for machines made of many small processors with local memory."""
+    if version:
+        from importlib.metadata import version as version_of
+
+        print(f"snnc {version_of('snnc')}")
+        raise typer.Exit
+
+
+def _report(error: Exception) -> int:
+    if os.environ.get("SNNC_DEBUG") == "1":
+        traceback.print_exception(error)
+    known = _as_snnc_error(error)
+    fail(str(known))
+    return known.exit_code
+
+
+def _as_snnc_error(error: Exception) -> SnncError:
+    if isinstance(error, SnncError):
+        return error
+    if isinstance(error, _CLICK):
+        text = getattr(error, "message", str(error)).strip()
+        return CommandLineError(f"{text[:1].lower()}{text[1:].rstrip('.')}; see snnc --help." if text else "no command; see snnc --help.")
+    if isinstance(error, MemoryError):
+        return MemoryShortError("this machine has too little memory for that; use a smaller batch or fewer steps.")
+    if isinstance(error, OSError) and error.filename is None and error.errno is not None:
+        return OutputFileError(f"the output cannot be written: {(error.strerror or str(error)).lower()}.")
+    text = " ".join(str(error).split())[:200]
+    return InternalError(
+        f"internal error, a fault in snnc itself ({type(error).__name__}: {text}); please report it with the command. SNNC_DEBUG=1 shows more."
+    )

@@ -1,0 +1,84 @@
+"""What the commands print: results on stdout, notes, warnings and progress on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+def result(text: str) -> None:
+    """Print a line of the result."""
+    print(text)
+
+
+def result_json(data: Any) -> None:
+    """Print the result as JSON and nothing else."""
+    print(json.dumps(data, indent=2, allow_nan=False))
+
+
+def note(text: str) -> None:
+    """Print a line for the reader that is not part of the result."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def warn(text: str) -> None:
+    """Print a warning."""
+    note(f"warning: {text}")
+
+
+def fail(text: str) -> None:
+    """Print an error."""
+    note(f"error: {text}")
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show that something long is going on; silent where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    start = time.monotonic()
+    with Console(stderr=True).status(what):
+        yield
+    if time.monotonic() - start > 2:
+        note(f"{what}: {time.monotonic() - start:.1f} s")
+
+
+class Progress:
+    """A bar on a terminal, from the third second on; nothing elsewhere."""
+
+    def __init__(self, what: str, total: int) -> None:
+        self._what, self._total, self._start = what, total, time.monotonic()
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def update(self, done: int, text: str = "") -> None:
+        """Tell that `done` parts of the total are ready."""
+        if self._bar is None:
+            if not sys.stderr.isatty() or time.monotonic() - self._start < 2:
+                return
+            self._open()
+        self._bar.update(self._task, completed=done, description=f"{self._what} {text}".strip())
+
+    def _open(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task(self._what, total=self._total)
+        self._bar.start()

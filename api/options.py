@@ -1,0 +1,153 @@
+"""The options of a compilation: read from text, saved with the project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from typing import Any
+
+from snnc.compiler.losses import Loss, parse_loss
+from snnc.compiler.optimizers import SGD, Adam, Optimizer
+from snnc.compiler.plan import Mode
+from snnc.compiler.surrogate import Surrogate
+from snnc.compiler.surrogates import parse_surrogate
+from snnc.errors import OptionValueError, UnknownOptimizerError
+from snnc.graph_file import surrogate_from_data, surrogate_to_data
+
+REFERENCE = "reference"
+"""The target that needs no machine: the NumPy backend."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What :func:`snnc.compile` was asked for; None leaves a choice to the model or to snnc."""
+
+    target: str = REFERENCE
+    steps: int | None = None
+    batch: int | None = None
+    loss: Loss | None = None
+    optimizer: Optimizer | None = None
+    surrogate: Surrogate | None = None
+    seed: int = 0
+    capacity: int | None = None
+    mode: Mode = "exact"
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch", "capacity"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
+                raise OptionValueError(f"{name} is {value}; it has to be 1 or more.")
+        if self.seed < 0:
+            raise OptionValueError(f"seed is {self.seed}; it has to be 0 or more.")
+        if self.mode not in ("exact", "drop"):
+            raise OptionValueError(f"mode is {self.mode!r}; it is 'exact' or 'drop'.")
+
+
+def options(
+    target: str = REFERENCE,
+    steps: int | None = None,
+    batch: int | None = None,
+    loss: str | Loss | None = None,
+    optimizer: str | Optimizer | None = None,
+    surrogate: str | Surrogate | None = None,
+    seed: int = 0,
+    capacity: int | None = None,
+    mode: str = "exact",
+    lr: float | None = None,
+) -> Options:
+    """Make options from objects or from their names."""
+    return Options(
+        target=target,
+        steps=steps,
+        batch=batch,
+        loss=parse_loss(loss) if isinstance(loss, str) else loss,
+        optimizer=parse_optimizer(optimizer, lr) if isinstance(optimizer, str) else _with_lr(optimizer, lr, loss is not None),
+        surrogate=parse_surrogate(surrogate) if isinstance(surrogate, str) else surrogate,
+        seed=seed,
+        capacity=capacity,
+        mode=mode,  # type: ignore[arg-type]  # checked by Options
+    )
+
+
+def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
+    """Make an optimiser from its name and numbers: ``"adam"``, ``"adam:0.002"``, ``"sgd:0.01,0.9"`` (learning rate, momentum).
+
+    Raises
+    ------
+    UnknownOptimizerError
+        The name or its numbers are not those of an optimiser.
+    OptionValueError
+        A number is out of range.
+
+    Examples
+    --------
+    >>> parse_optimizer("sgd:0.01,0.9")
+    SGD(lr=0.01, momentum=0.9, name='sgd')
+    """
+    name, _, numbers = text.strip().lower().partition(":")
+    kinds: dict[str, tuple[type[SGD] | type[Adam], tuple[str, ...]]] = {
+        "sgd": (SGD, ("lr", "momentum")),
+        "adam": (Adam, ("lr", "beta1", "beta2", "epsilon")),
+    }
+    if name not in kinds:
+        raise UnknownOptimizerError(f"the optimizer {text!r} is not known; snnc knows sgd and adam, with numbers as in 'adam:0.001'.")
+    kind, names = kinds[name]
+    parts = [p for p in numbers.split(",") if p.strip()]
+    try:
+        values = dict(zip(names, map(float, parts), strict=False))
+    except ValueError:
+        parts = [*names, ""]
+    if len(parts) > len(names):
+        raise UnknownOptimizerError(f"the optimizer {text!r} has numbers that cannot be read; {name} takes {', '.join(names)}.")
+    if lr is not None:
+        values["lr"] = lr
+    return _checked(kind(**values))
+
+
+def to_data(chosen: Options) -> dict[str, Any]:
+    """Return options as JSON's types."""
+    return {
+        "target": chosen.target,
+        "steps": chosen.steps,
+        "batch": chosen.batch,
+        "loss": None if chosen.loss is None else _loss_text(chosen.loss),
+        "optimizer": None if chosen.optimizer is None else asdict(chosen.optimizer),
+        "surrogate": None if chosen.surrogate is None else surrogate_to_data(chosen.surrogate),
+        "seed": chosen.seed,
+        "capacity": chosen.capacity,
+        "mode": chosen.mode,
+    }
+
+
+def from_data(data: Mapping[str, Any]) -> Options:
+    """Undo :func:`to_data`."""
+    kinds = {"sgd": SGD, "adam": Adam}
+    optimizer = data["optimizer"]
+    return Options(
+        target=data["target"],
+        steps=data["steps"],
+        batch=data["batch"],
+        loss=None if data["loss"] is None else parse_loss(data["loss"]),
+        optimizer=None if optimizer is None else kinds[optimizer["name"]](**optimizer),
+        surrogate=None if data["surrogate"] is None else surrogate_from_data(data["surrogate"]),
+        seed=data["seed"],
+        capacity=data["capacity"],
+        mode=data["mode"],
+    )
+
+
+def _loss_text(loss: Loss) -> str:
+    numbers = [str(getattr(loss, f.name)) for f in fields(loss)] if is_dataclass(loss) else []
+    return f"{loss.name}:{','.join(numbers)}" if numbers else loss.name
+
+
+def _with_lr(optimizer: Optimizer | None, lr: float | None, training: bool) -> Optimizer | None:
+    if optimizer is None:
+        return parse_optimizer("adam", lr) if training else None
+    return _checked(optimizer)
+
+
+def _checked(optimizer: Optimizer) -> Optimizer:
+    if not 0 < optimizer.lr < float("inf"):
+        raise OptionValueError(f"the learning rate is {optimizer.lr}; it has to be a number above 0.")
+    return optimizer

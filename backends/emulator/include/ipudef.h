@@ -1,0 +1,5 @@
+// Vector types by their usual header.
+#ifndef SNNC_IPUDEF_H
+#define SNNC_IPUDEF_H
+#include <poplar/VectorTypes.hpp>
+#endif

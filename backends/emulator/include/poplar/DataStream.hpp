@@ -1,0 +1,29 @@
+// A queue between host and device.
+#ifndef SNNC_POPLAR_DATA_STREAM_HPP
+#define SNNC_POPLAR_DATA_STREAM_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <poplar/Type.hpp>
+
+namespace poplar {
+
+class DataStream {
+public:
+  DataStream() = default;
+  const std::string &handle() const { return name; }
+  std::size_t numElements() const { return elements; }
+  Type elementType() const { return type; }
+
+  std::uint32_t id = ~0u;
+  std::string name;
+  Type type;
+  std::size_t elements = 0;
+  bool toDevice = true;
+};
+
+} // namespace poplar
+
+#endif

@@ -1,0 +1,31 @@
+// A machine that an engine can be loaded on.
+#ifndef SNNC_POPLAR_DEVICE_HPP
+#define SNNC_POPLAR_DEVICE_HPP
+
+#include <string>
+#include <utility>
+
+#include <poplar/OptionFlags.hpp>
+#include <poplar/Target.hpp>
+
+namespace poplar {
+
+class Device {
+public:
+  Device() = default;
+  explicit Device(Target target, unsigned id = 0) : target_(std::move(target)), id_(id) {}
+  static Device createCPUDevice() { return Device(Target::createCPUTarget()); }
+  unsigned getId() const { return id_; }
+  const Target &getTarget() const { return target_; }
+  bool attach() const { return true; }
+  void detach() const {}
+  bool supportsRemoteBuffers() const { return false; }
+
+private:
+  Target target_;
+  unsigned id_ = 0;
+};
+
+} // namespace poplar
+
+#endif

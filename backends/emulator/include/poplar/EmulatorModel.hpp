@@ -1,0 +1,41 @@
+// Emulator extension: the numbers behind memory and cycles. Sources: docs/reference/emulator.md.
+#ifndef SNNC_POPLAR_EMULATOR_MODEL_HPP
+#define SNNC_POPLAR_EMULATOR_MODEL_HPP
+
+#include <cstdint>
+
+namespace poplar {
+
+struct EmulatorModel {
+  /// Tile cycles for each fragment that a tile receives in an exchange.
+  double fragmentCycles = 9;
+  /// Exchange code for each distinct fragment of a program site, bytes.
+  std::uint32_t fragmentCodeBytes = 36;
+  /// On-chip barrier before an exchange, tile cycles.
+  double syncCycles = 126;
+  /// Barrier over several IPUs, tile cycles.
+  double globalSyncCycles = 600;
+  /// Set-up of an exchange, tile cycles.
+  double exchangeSetupCycles = 100;
+  /// Control of one superstep, tile cycles.
+  double controlCycles = 30;
+  /// What one IPU can send to the others, bytes a second.
+  double linkBytesPerSecond = 136e9;
+  /// Host to IPU and back, bytes a second.
+  double hostBytesPerSecond = 8e9;
+  /// Copy inside a tile: tile cycles a call, bytes a cycle.
+  double localCopyCycles = 288;
+  double localCopyBytesPerCycle = 8;
+  /// Tile cycles that a MultiVertex pays beside its workers.
+  double supervisorCycles = 11;
+  /// Worker cycles of a vertex without estimate: a start, and so many for each 8 bytes of its edges.
+  double estimateStartCycles = 29;
+  double estimateVectorCycles = 3;
+  /// Control code and stack of every tile, bytes.
+  std::uint32_t controlCodeBytes = 700;
+  std::uint32_t stackBytes = 3174;
+};
+
+} // namespace poplar
+
+#endif

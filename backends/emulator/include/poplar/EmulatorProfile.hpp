@@ -1,0 +1,57 @@
+// Emulator extension: what a program costs in memory, exchange and cycles.
+#ifndef SNNC_POPLAR_EMULATOR_PROFILE_HPP
+#define SNNC_POPLAR_EMULATOR_PROFILE_HPP
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace poplar {
+
+/// Bytes of one tile by category.
+struct TileMemory {
+  std::uint64_t variables = 0, constants = 0, vertexState = 0, edgeLists = 0, code = 0, controlCode = 0, stack = 0;
+  std::uint64_t exchangeBuffers = 0, exchangeCode = 0;
+  std::uint64_t total() const {
+    return variables + constants + vertexState + edgeLists + code + controlCode + stack + exchangeBuffers + exchangeCode;
+  }
+};
+
+/// One compute set or copy of the program, over all its executions since the profile was reset.
+struct StepProfile {
+  std::string name;
+  /// "execute", "copy", "stream", "control"
+  std::string kind;
+  std::uint64_t executions = 0;
+  std::uint64_t vertices = 0;
+  /// Tile cycles: of the busiest tile, and summed over tiles.
+  double computeCyclesBusiest = 0, computeCyclesSum = 0;
+  double syncCycles = 0, exchangeCycles = 0, linkCycles = 0, controlCycles = 0;
+  std::uint64_t bytesWithinIpus = 0, bytesBetweenIpus = 0, bytesHost = 0, fragments = 0;
+  /// Vertex types whose cycles were estimated from bytes.
+  std::vector<std::string> estimated;
+  /// Wall clock of this host, seconds.
+  double hostSeconds = 0;
+  double cycles() const { return computeCyclesBusiest + syncCycles + exchangeCycles + linkCycles + controlCycles; }
+};
+
+struct EmulatorProfile {
+  unsigned tiles = 0, ipus = 0, bytesPerTile = 0;
+  double clockHz = 0;
+  /// Device cycles of the last run, and of all runs since the profile was reset.
+  double cyclesLastRun = 0, cycles = 0;
+  /// Host transfers in tile cycles, not part of the above.
+  double hostCycles = 0;
+  std::vector<StepProfile> steps;
+  std::vector<TileMemory> memory;
+  std::vector<double> computeCycles;
+  std::vector<std::uint64_t> bytesReceived, bytesSent, linkBytesReceived, linkBytesSent;
+
+  TileMemory totalMemory() const;
+  unsigned busiestMemoryTile() const;
+  std::string toJson() const;
+};
+
+} // namespace poplar
+
+#endif

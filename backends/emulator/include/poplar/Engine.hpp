@@ -1,0 +1,78 @@
+// A compiled graph that can be run.
+#ifndef SNNC_POPLAR_ENGINE_HPP
+#define SNNC_POPLAR_ENGINE_HPP
+
+#include <cstddef>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <poplar/ArrayRef.hpp>
+#include <poplar/Device.hpp>
+#include <poplar/EmulatorProfile.hpp>
+#include <poplar/Graph.hpp>
+#include <poplar/OptionFlags.hpp>
+#include <poplar/Program.hpp>
+#include <poplar/StreamCallback.hpp>
+
+namespace poplar {
+
+namespace core {
+struct EngineData;
+}
+
+class Engine {
+public:
+  Engine(const Graph &graph, const program::Program &program, const OptionFlags &options = {});
+  Engine(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &options = {});
+  Engine(const Graph &graph, const std::vector<program::Program> &programs, const OptionFlags &options = {})
+      : Engine(graph, ArrayRef<program::Program>(programs), options) {}
+  Engine(const Graph &graph, std::initializer_list<program::Program> programs, const OptionFlags &options = {})
+      : Engine(graph, ArrayRef<program::Program>(programs.begin(), programs.size()), options) {}
+  Engine(Engine &&) noexcept;
+  Engine &operator=(Engine &&) noexcept;
+  ~Engine();
+
+  void load(const Device &device);
+  void prepare(const Device &device) { load(device); }
+  void deploy() {}
+  void run(unsigned program = 0, const std::string &debugName = "");
+  void loadAndRun(const Device &device, unsigned program = 0) {
+    load(device);
+    run(program);
+  }
+
+  void connectStream(const std::string &handle, void *begin, void *end);
+  /// A place of fixed address: every transfer starts at `pointer`.
+  void connectStream(const std::string &handle, void *pointer);
+  template <class T> void connectStream(const std::string &handle, ArrayRef<T> values) {
+    connectStream(handle, const_cast<T *>(values.begin()), const_cast<T *>(values.end()));
+  }
+  void connectStream(const DataStream &stream, void *begin, void *end) { connectStream(stream.handle(), begin, end); }
+  void connectStream(const DataStream &stream, void *pointer) { connectStream(stream.handle(), pointer); }
+  void connectStreamToCallback(const std::string &handle, StreamCallbackHandle callback);
+  void connectStreamToCallback(const DataStream &stream, StreamCallbackHandle callback) {
+    connectStreamToCallback(stream.handle(), std::move(callback));
+  }
+  void disconnectStream(const std::string &handle);
+
+  void readTensor(const std::string &handle, void *begin, void *end);
+  void writeTensor(const std::string &handle, const void *begin, const void *end);
+  template <class T> void writeTensor(const std::string &handle, ArrayRef<T> values) { writeTensor(handle, values.begin(), values.end()); }
+
+  void setPrintTensorStream(std::ostream &stream);
+  void setPrintStream(std::ostream &stream) { setPrintTensorStream(stream); }
+  void printProfileSummary(std::ostream &stream, const OptionFlags &options = {});
+  void resetExecutionProfile();
+
+  /// Emulator extension.
+  EmulatorProfile getEmulatorProfile() const;
+
+private:
+  std::unique_ptr<core::EngineData> data_;
+};
+
+} // namespace poplar
+
+#endif

@@ -1,0 +1,149 @@
+// Control programs.
+#ifndef SNNC_POPLAR_PROGRAM_HPP
+#define SNNC_POPLAR_PROGRAM_HPP
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <poplar/DataStream.hpp>
+#include <poplar/DebugContext.hpp>
+#include <poplar/Tensor.hpp>
+#include <poplar/VertexRef.hpp>
+
+namespace poplar {
+
+class Graph;
+
+enum class SyncType { INTERNAL, EXTERNAL };
+
+namespace core {
+struct ProgramData;
+}
+
+namespace program {
+
+/// Base of all programs: a value; copies do not change with the original.
+class Program {
+public:
+  Program();
+  bool isEmpty() const;
+
+  /// Of the emulator itself.
+  const std::shared_ptr<core::ProgramData> &data() const { return data_; }
+
+protected:
+  std::shared_ptr<core::ProgramData> data_;
+};
+
+class Sequence : public Program {
+public:
+  explicit Sequence(const DebugContext &context = {});
+  Sequence(std::initializer_list<Program> programs, const DebugContext &context = {});
+  explicit Sequence(const std::vector<Program> &programs, const DebugContext &context = {});
+  template <class First, class... Rest,
+            class = std::enable_if_t<std::is_base_of_v<Program, std::decay_t<First>> && !(sizeof...(Rest) == 0 && std::is_base_of_v<Sequence, std::decay_t<First>>)>>
+  explicit Sequence(First &&first, Rest &&...rest) : Sequence(DebugContext()) {
+    add(std::forward<First>(first));
+    (addOne(std::forward<Rest>(rest)), ...);
+  }
+  void add(const Program &program);
+  void add_back(const Program &program) { add(program); }
+  void add_front(const Program &program);
+
+private:
+  void addOne(const Program &program) { add(program); }
+  void addOne(const DebugContext &) {}
+};
+
+class Block : public Program {
+public:
+  explicit Block(const Program &program, const DebugContext &context = {});
+};
+
+class Execute : public Program {
+public:
+  explicit Execute(ComputeSet computeSet, const DebugContext &context = {});
+};
+
+class Repeat : public Program {
+public:
+  Repeat(unsigned count, const Program &body, const DebugContext &context = {});
+};
+
+class RepeatWhileTrue : public Program {
+public:
+  RepeatWhileTrue(const Program &condition, const Tensor &predicate, const Program &body, const DebugContext &context = {});
+};
+
+class RepeatWhileFalse : public Program {
+public:
+  RepeatWhileFalse(const Program &condition, const Tensor &predicate, const Program &body, const DebugContext &context = {});
+};
+
+class If : public Program {
+public:
+  If(const Tensor &predicate, const Program &trueBody, const Program &falseBody, const DebugContext &context = {});
+};
+
+class Switch : public Program {
+public:
+  explicit Switch(const Tensor &control, const DebugContext &context = {});
+  Switch(const Tensor &control, const std::vector<std::pair<std::int32_t, Program>> &cases, const DebugContext &context = {});
+  Switch(const Tensor &control, const std::vector<std::pair<std::int32_t, Program>> &cases, const Program &defaultCase,
+         const DebugContext &context = {});
+  static Switch switchWithBoundsChecking(const Tensor &control, const std::vector<std::pair<std::int32_t, Program>> &cases,
+                                         const DebugContext &context = {});
+  Switch &add(std::int32_t value, const Program &body);
+};
+
+class Call : public Program {
+public:
+  explicit Call(Function function, const DebugContext &context = {});
+  Call(const Graph &graph, Function function, const DebugContext &context = {});
+};
+
+class Copy : public Program {
+public:
+  Copy(const Tensor &source, const Tensor &destination, bool dontOutline = false, const DebugContext &context = {});
+  Copy(const DataStream &stream, const Tensor &destination, bool optimiseMemory = false, const DebugContext &context = {});
+  Copy(const Tensor &source, const DataStream &stream, bool optimiseMemory = false, const DebugContext &context = {});
+};
+
+class WriteUndef : public Program {
+public:
+  explicit WriteUndef(const Tensor &tensor, const DebugContext &context = {});
+};
+
+class Sync : public Program {
+public:
+  explicit Sync(SyncType type, const DebugContext &context = {});
+};
+
+class PrintTensor : public Program {
+public:
+  explicit PrintTensor(const Tensor &tensor, const DebugContext &context = {});
+  PrintTensor(const std::string &title, const Tensor &tensor, const DebugContext &context = {});
+  PrintTensor(const char *title, const Tensor &tensor, const DebugContext &context = {}) : PrintTensor(std::string(title), tensor, context) {}
+};
+
+class Abort : public Program {
+public:
+  explicit Abort(const DebugContext &context = {});
+  Abort(const std::string &message, const DebugContext &context);
+};
+
+class AbortOnCondition : public Program {
+public:
+  explicit AbortOnCondition(const Tensor &predicate, const DebugContext &context = {});
+  AbortOnCondition(const Tensor &predicate, const std::string &message, const DebugContext &context = {});
+};
+
+} // namespace program
+} // namespace poplar
+
+#endif

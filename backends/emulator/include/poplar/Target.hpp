@@ -1,0 +1,65 @@
+// The machine a graph is built for.
+#ifndef SNNC_POPLAR_TARGET_HPP
+#define SNNC_POPLAR_TARGET_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <poplar/EmulatorModel.hpp>
+#include <poplar/TargetType.hpp>
+#include <poplar/Type.hpp>
+
+namespace poplar {
+
+class Target {
+public:
+  Target();
+  static Target createCPUTarget(bool accurateHalf = true, unsigned numIpus = 1);
+  /// `systemType`: "ipu1", "ipu2" or "ipu21".
+  static Target createIPUTarget(unsigned numIPUs, const std::string &systemType);
+  static Target createIPUTarget(unsigned numIPUs, unsigned tilesPerIPU, const std::string &systemType);
+
+  TargetType getTargetType() const { return type_; }
+  std::string getTargetArchString() const { return arch_; }
+  std::string getTargetSystemString() const { return arch_; }
+  unsigned getNumIPUs() const { return numIPUs_; }
+  unsigned getTilesPerIPU() const { return tilesPerIPU_; }
+  unsigned getNumTiles() const { return numIPUs_ * tilesPerIPU_; }
+  unsigned getNumWorkerContexts() const { return workers_; }
+  unsigned getBytesPerTile() const { return bytesPerTile_; }
+  std::uint64_t getMemoryBytes() const { return std::uint64_t(bytesPerTile_) * getNumTiles(); }
+  unsigned getExchangeBytesPerCycle() const { return exchangeBytesPerCycle_; }
+  double getTileClockFrequency() const { return clock_; }
+  unsigned getDataPathWidth() const { return 64; }
+  unsigned getFloatVectorWidth() const { return 2; }
+  unsigned getHalfVectorWidth() const { return 4; }
+  unsigned getVectorWidth(const Type &type) const;
+  std::size_t getTypeSize(const Type &type) const { return type.size(); }
+  unsigned getMinIPUSyncDelay() const { return unsigned(model_.syncCycles); }
+  unsigned getMaxIPUSyncDelay() const { return unsigned(model_.syncCycles); }
+  unsigned getGlobalSyncCycles() const { return unsigned(model_.globalSyncCycles); }
+  bool hasGlobalExchange() const { return numIPUs_ > 1; }
+
+  /// Emulator extension: the numbers of the cost model.
+  const EmulatorModel &getEmulatorModel() const { return model_; }
+  void setEmulatorModel(const EmulatorModel &model) { model_ = model; }
+
+private:
+  friend struct IPUModel;
+  TargetType type_ = TargetType::CPU;
+  std::string arch_ = "cpu";
+  unsigned numIPUs_ = 1, tilesPerIPU_ = 1, workers_ = 1;
+  unsigned bytesPerTile_ = ~0u;
+  unsigned exchangeBytesPerCycle_ = 4;
+  double clock_ = 1e9;
+  EmulatorModel model_;
+};
+
+/// Half precision values in host memory.
+void copyFloatToDeviceHalf(const Target &target, const float *src, void *dst, std::size_t elements);
+void copyDeviceHalfToFloat(const Target &target, const void *src, float *dst, std::size_t elements);
+
+} // namespace poplar
+
+#endif

@@ -1,0 +1,93 @@
+// A view of elements of the graph's variables.
+#ifndef SNNC_POPLAR_TENSOR_HPP
+#define SNNC_POPLAR_TENSOR_HPP
+
+#include <cstddef>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <poplar/ArrayRef.hpp>
+#include <poplar/DebugContext.hpp>
+#include <poplar/Interval.hpp>
+#include <poplar/Type.hpp>
+
+namespace poplar {
+
+namespace core {
+struct TensorData;
+}
+
+enum class UpsampleMethod { REPEAT };
+
+class Tensor {
+public:
+  Tensor();
+  bool valid() const { return data_ != nullptr; }
+
+  Tensor operator[](std::size_t i) const;
+  Tensor slice(std::size_t begin, std::size_t end, unsigned dimension) const;
+  Tensor slice(std::size_t begin, std::size_t end) const { return slice(begin, end, 0); }
+  Tensor slice(const Interval &region, unsigned dimension = 0) const;
+  Tensor slice(ArrayRef<std::size_t> begin, ArrayRef<std::size_t> end) const;
+  std::vector<Tensor> slices(ArrayRef<Interval> intervals, unsigned dimension = 0) const;
+  std::vector<Tensor> slices(const std::vector<std::vector<Interval>> &intervals, unsigned dimension = 0) const;
+  Tensor index(ArrayRef<std::size_t> indices) const;
+  Tensor flatten() const;
+  Tensor flatten(unsigned dimBegin, unsigned dimEnd) const;
+  Tensor reshape(ArrayRef<std::size_t> shape) const;
+  Tensor reshapePartial(unsigned beginIndex, unsigned endIndex, ArrayRef<std::size_t> newDims) const;
+  Tensor dimShuffle(ArrayRef<unsigned> permutation) const;
+  Tensor dimShufflePartial(ArrayRef<unsigned> source, ArrayRef<unsigned> destination) const;
+  Tensor dimRoll(unsigned dimIdx, unsigned newIdx = 0) const;
+  Tensor transpose() const;
+  Tensor expand(ArrayRef<std::size_t> indices) const;
+  Tensor squeeze(ArrayRef<std::size_t> indices) const;
+  Tensor subSample(unsigned stride, unsigned dimension) const;
+  Tensor upsample(unsigned scale, unsigned dimension, UpsampleMethod method = UpsampleMethod::REPEAT) const;
+  Tensor broadcast(unsigned n, unsigned dimension) const;
+  Tensor reverse(unsigned dimension) const;
+  Tensor reinterpret(Type type) const;
+
+  std::size_t numElements() const;
+  std::size_t dim(unsigned i) const;
+  const std::vector<std::size_t> &shape() const;
+  unsigned rank() const;
+  Type elementType() const;
+  bool isContiguous() const;
+  bool containsAliases() const;
+  bool isParallelWriteable() const { return !containsAliases(); }
+  bool intersectsWith(const Tensor &other) const;
+  /// Ranges of this (flattened) tensor that are contiguous in their variables.
+  std::vector<Interval> getContiguousRegions() const;
+  std::string shapeToString() const;
+  std::string getDebugStr() const;
+  std::string getName() const;
+  bool operator==(const Tensor &other) const;
+  bool operator!=(const Tensor &other) const { return !(*this == other); }
+
+  /// Of the emulator itself.
+  explicit Tensor(std::shared_ptr<const core::TensorData> data) : data_(std::move(data)) {}
+  const core::TensorData &data() const;
+
+private:
+  std::shared_ptr<const core::TensorData> data_;
+};
+
+Tensor concat(ArrayRef<Tensor> tensors, unsigned dimension = 0);
+inline Tensor concat(const std::vector<Tensor> &tensors, unsigned dimension = 0) {
+  return concat(ArrayRef<Tensor>(tensors), dimension);
+}
+inline Tensor concat(std::initializer_list<Tensor> tensors, unsigned dimension = 0) {
+  return concat(ArrayRef<Tensor>(tensors.begin(), tensors.size()), dimension);
+}
+Tensor concat(const Tensor &first, const Tensor &second, unsigned dimension = 0);
+/// `value`, of one dimension less, is put after the last index of `dimension`.
+Tensor append(const Tensor &tensor, const Tensor &value, unsigned dimension);
+Tensor append(const Tensor &tensor, const Tensor &value);
+std::ostream &operator<<(std::ostream &os, const Tensor &tensor);
+
+} // namespace poplar
+
+#endif

@@ -1,0 +1,34 @@
+// Base classes of codelets.
+#ifndef SNNC_POPLAR_VERTEX_HPP
+#define SNNC_POPLAR_VERTEX_HPP
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include <poplar/HalfFloat.hpp>
+#include <poplar/InOutTypes.hpp>
+
+extern "C" {
+/// Cycles that the vertex running on this thread has counted (defined in libpoplar).
+extern __thread unsigned long long snnc_worker_cycles __attribute__((tls_model("initial-exec")));
+}
+
+/// Emulator extension: a codelet reports real trip counts, in worker cycles. On an IPU define it to nothing.
+#define SNNC_COUNT_CYCLES(n) (snnc_worker_cycles += static_cast<unsigned long long>(n))
+
+namespace poplar {
+
+/// Run by one worker thread of a tile.
+class Vertex {};
+
+/// Run by all six worker threads of a tile, each with its own number.
+class MultiVertex {
+public:
+  static constexpr unsigned numWorkers() { return 6; }
+};
+
+} // namespace poplar
+
+#endif

@@ -1,0 +1,61 @@
+// Errors of the Poplar API; all derive from poplar_error.
+#ifndef SNNC_POPLAR_EXCEPTIONS_HPP
+#define SNNC_POPLAR_EXCEPTIONS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace poplar {
+
+struct poplar_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+#define SNNC_POPLAR_ERROR(Name)                                                                                                  \
+  struct Name : poplar_error {                                                                                                   \
+    using poplar_error::poplar_error;                                                                                            \
+  };
+SNNC_POPLAR_ERROR(file_load_error)
+SNNC_POPLAR_ERROR(graph_connection_error)
+SNNC_POPLAR_ERROR(graph_cycle_error)
+SNNC_POPLAR_ERROR(graph_object_creation_error)
+SNNC_POPLAR_ERROR(graph_object_load_error)
+SNNC_POPLAR_ERROR(graph_program_compilation_error)
+SNNC_POPLAR_ERROR(graph_recursion_error)
+SNNC_POPLAR_ERROR(index_error)
+SNNC_POPLAR_ERROR(invalid_machine_model)
+SNNC_POPLAR_ERROR(invalid_option)
+SNNC_POPLAR_ERROR(invalid_tile_mapping)
+SNNC_POPLAR_ERROR(no_environment)
+SNNC_POPLAR_ERROR(overflow_error)
+SNNC_POPLAR_ERROR(parse_error)
+SNNC_POPLAR_ERROR(profiling_disabled)
+SNNC_POPLAR_ERROR(runtime_error)
+SNNC_POPLAR_ERROR(stream_connection_error)
+SNNC_POPLAR_ERROR(stream_memory_allocation_error)
+SNNC_POPLAR_ERROR(tensor_creation_error)
+SNNC_POPLAR_ERROR(tensor_io_state_error)
+SNNC_POPLAR_ERROR(type_error)
+SNNC_POPLAR_ERROR(unknown_field)
+SNNC_POPLAR_ERROR(unknown_vertex_type)
+#undef SNNC_POPLAR_ERROR
+
+/// A program asked to stop: Abort, or AbortOnCondition with a true condition.
+struct application_runtime_error : runtime_error {
+  using runtime_error::runtime_error;
+};
+
+/// A tile needs more memory than it has.
+struct graph_memory_allocation_error : poplar_error {
+  graph_memory_allocation_error(const std::string &message, unsigned onTile, std::uint64_t needed, std::uint64_t available)
+      : poplar_error(message), tile(onTile), bytesNeeded(needed), bytesAvailable(available) {}
+  unsigned tile;
+  std::uint64_t bytesNeeded;
+  std::uint64_t bytesAvailable;
+};
+
+} // namespace poplar
+
+#endif

@@ -1,0 +1,159 @@
+#include "codelets.hpp"
+
+#include <poplar/exceptions.hpp>
+
+#include <cctype>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <fstream>
+#include <link.h>
+#include <sstream>
+#include <unistd.h>
+
+#include "popc.hpp"
+
+namespace poplar::core {
+
+std::string canonicalName(const std::string &name) {
+  const auto isWord = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  std::string result;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (!std::isspace(static_cast<unsigned char>(name[i]))) {
+      result += name[i];
+      continue;
+    }
+    while (i + 1 < name.size() && std::isspace(static_cast<unsigned char>(name[i + 1])))
+      ++i;
+    if (!result.empty() && isWord(result.back()) && i + 1 < name.size() && isWord(name[i + 1]))
+      result += ' ';
+  }
+  return result;
+}
+
+std::uint32_t VertexType::fieldIndex(const std::string &field) const {
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    if (fields[i].name == field)
+      return std::uint32_t(i);
+  std::string known;
+  for (const Field &f : fields)
+    known += (known.empty() ? "" : ", ") + f.name;
+  throw unknown_field("vertex type " + name + " has no field '" + field + "'; it has: " + known);
+}
+
+namespace {
+
+FieldKind kindOf(const std::string &text) {
+  return text == "value"    ? FieldKind::Value
+         : text == "scalar" ? FieldKind::Scalar
+         : text == "vector" ? FieldKind::Vector
+         : text == "list"   ? FieldKind::List
+                            : FieldKind::State;
+}
+
+Direction directionOf(const std::string &text) {
+  return text == "input" ? Direction::Input : text == "output" ? Direction::Output : text == "inout" ? Direction::InOut : Direction::None;
+}
+
+Layout layoutOf(const std::string &text) {
+  return text == "ONE_PTR"       ? Layout::OnePtr
+         : text == "SHORT_SPAN"  ? Layout::ShortSpan
+         : text == "COMPACT_PTR" ? Layout::CompactPtr
+                                 : Layout::Span;
+}
+
+Type typeOf(const std::string &text) {
+  for (std::uint8_t id = BOOL.id(); id <= FLOAT.id(); ++id)
+    if (Type(id).toString() == text)
+      return Type(id);
+  throw file_load_error("a codelet table names the unknown type '" + text + "'");
+}
+
+std::vector<std::string> splitTabs(const std::string &line) {
+  std::vector<std::string> words;
+  std::stringstream stream(line);
+  for (std::string word; std::getline(stream, word, '\t');)
+    words.push_back(word);
+  return words;
+}
+
+std::uintptr_t loadLibrary(const std::string &path) {
+  void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    throw file_load_error(std::string("cannot load compiled codelets: ") + dlerror());
+  link_map *map = nullptr;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0)
+    throw file_load_error("cannot find where compiled codelets were loaded: " + path);
+  return map->l_addr;
+}
+
+bool endsWith(const std::string &text, const std::string &end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+} // namespace
+
+void CodeletLibrary::addFile(const std::string &path, const std::string &flags) {
+  if (access(path.c_str(), R_OK) != 0)
+    throw file_load_error("codelet file '" + path + "' cannot be read");
+  loadTable(endsWith(path, ".gp") ? path : runPopc(path, flags));
+}
+
+void CodeletLibrary::addSource(const std::string &text, const std::string &flags) {
+  const char *folder = std::getenv("TMPDIR");
+  std::string path = std::string(folder ? folder : "/tmp") + "/snnc-codelets-XXXXXX.cpp";
+  const int file = mkstemps(path.data(), 4);
+  if (file < 0)
+    throw file_load_error("cannot write '" + path + "'");
+  close(file);
+  std::ofstream(path) << text;
+  try {
+    const std::string table = runPopc(path, flags);
+    unlink(path.c_str());
+    loadTable(table);
+  } catch (...) {
+    unlink(path.c_str());
+    throw;
+  }
+}
+
+void CodeletLibrary::loadTable(const std::string &path) {
+  std::ifstream file(path);
+  std::string line;
+  std::uintptr_t base = 0;
+  VertexType *type = nullptr;
+  while (std::getline(file, line)) {
+    const std::vector<std::string> words = splitTabs(line);
+    if (words.size() == 2 && words[0] == "library") {
+      base = loadLibrary(words[1][0] == '/' ? words[1] : path.substr(0, path.rfind('/') + 1) + words[1]);
+    } else if (words.size() == 6 && words[0] == "vertex") {
+      auto entry = std::make_unique<VertexType>();
+      entry->name = words[1];
+      entry->multi = words[2] == "multi";
+      entry->size = std::uint32_t(std::stoul(words[3]));
+      entry->compute = reinterpret_cast<void (*)(void *)>(base + std::stoull(words[4]));
+      entry->codeBytes = std::uint32_t(std::stoul(words[5]));
+      type = entry.get();
+      // A type that exists already keeps its address: vertices point to it.
+      if (!types_.emplace(entry->name, std::move(entry)).second)
+        type = nullptr;
+    } else if (words.size() == 8 && words[0] == "field") {
+      if (type)
+        type->fields.push_back({words[1], std::uint32_t(std::stoul(words[2])), kindOf(words[3]), directionOf(words[4]), typeOf(words[5]),
+                                layoutOf(words[6]), std::uint32_t(std::stoul(words[7]))});
+    } else if (!line.empty() && words[0] != "popc") {
+      throw file_load_error("'" + path + "' is no table of codelets: " + line);
+    }
+  }
+}
+
+const VertexType &CodeletLibrary::find(const std::string &name) const {
+  const auto found = types_.find(canonicalName(name));
+  if (found != types_.end())
+    return *found->second;
+  std::string known;
+  for (const auto &entry : types_)
+    known += (known.empty() ? "" : ", ") + entry.first;
+  throw unknown_vertex_type("no vertex type '" + name + "' in the codelets added; there are: " + (known.empty() ? "none" : known));
+}
+
+} // namespace poplar::core

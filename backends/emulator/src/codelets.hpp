@@ -1,0 +1,56 @@
+// Vertex types: what popc found in codelet files, and the machine code they were compiled to.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <poplar/Type.hpp>
+
+namespace poplar::core {
+
+enum class FieldKind : std::uint8_t { Value, Scalar, Vector, List, State };
+enum class Direction : std::uint8_t { None, Input, Output, InOut };
+enum class Layout : std::uint8_t { OnePtr, Span, ShortSpan, CompactPtr };
+
+struct Field {
+  std::string name;
+  std::uint32_t offset;
+  FieldKind kind;
+  Direction direction;
+  Type type;
+  Layout layout;
+  std::uint32_t alignment;
+  bool isEdge() const { return kind == FieldKind::Scalar || kind == FieldKind::Vector || kind == FieldKind::List; }
+  bool writes() const { return direction == Direction::Output || direction == Direction::InOut; }
+};
+
+struct VertexType {
+  std::string name;
+  bool multi;
+  std::uint32_t size;
+  std::uint32_t codeBytes;
+  void (*compute)(void *);
+  std::vector<Field> fields;
+  std::uint32_t fieldIndex(const std::string &field) const;
+};
+
+class CodeletLibrary {
+public:
+  /// A C++ source, or a table that popc wrote (.gp).
+  void addFile(const std::string &path, const std::string &flags);
+  void addSource(const std::string &text, const std::string &flags);
+  const VertexType &find(const std::string &name) const;
+
+private:
+  void loadTable(const std::string &path);
+  std::map<std::string, std::unique_ptr<VertexType>> types_;
+};
+
+/// One spelling for a type name: no spaces but between words.
+std::string canonicalName(const std::string &name);
+
+} // namespace poplar::core

@@ -1,0 +1,178 @@
+// Vertices and what they are connected to.
+#include <poplar/Graph.hpp>
+#include <poplar/exceptions.hpp>
+
+#include "graph_data.hpp"
+
+namespace poplar {
+
+using core::Field;
+using core::FieldKind;
+using core::Index;
+
+namespace {
+
+core::VertexData &vertexOf(core::GraphData &data, std::uint32_t id) {
+  if (id >= data.vertices.size())
+    throw graph_connection_error("a vertex that belongs to no graph was used");
+  return data.vertices[id];
+}
+
+std::string fieldName(core::GraphData &data, const FieldRef &ref) {
+  return "field '" + ref.name + "'" + (ref.index >= 0 ? "[" + std::to_string(ref.index) + "]" : "") + " of " + data.vertexName(ref.vertex);
+}
+
+void addEdge(core::GraphData &data, const FieldRef &ref, std::uint32_t field, std::uint32_t row, const Tensor &tensor) {
+  core::VertexData &vertex = vertexOf(data, ref.vertex);
+  const Field &f = vertex.type->fields[field];
+  if (tensor.data().graph != &data)
+    throw graph_connection_error(fieldName(data, ref) + " is connected to a tensor of another graph");
+  if (tensor.elementType() != f.type)
+    throw type_error(fieldName(data, ref) + " is of type " + f.type.toString() + ", tensor '" + tensor.getName() + "' of type " +
+                     tensor.elementType().toString());
+  for (const core::Edge &e : vertex.edges)
+    if (e.field == field && e.row == row)
+      throw graph_connection_error(fieldName(data, ref) + " is connected twice");
+  core::Edge edge;
+  edge.field = field;
+  edge.row = row;
+  edge.firstBlock = std::uint32_t(data.blocks.size());
+  edge.elements = tensor.data().view.numElements();
+  const std::vector<core::Block> blocks = core::blocksOf(tensor.data().view);
+  edge.numBlocks = std::uint32_t(blocks.size());
+  data.blocks.insert(data.blocks.end(), blocks.begin(), blocks.end());
+  vertex.edges.push_back(edge);
+}
+
+void requireRank(core::GraphData &data, const FieldRef &ref, const Tensor &tensor, unsigned rank) {
+  if (tensor.rank() != rank)
+    throw graph_connection_error(fieldName(data, ref) + " needs a tensor of rank " + std::to_string(rank) + ", '" + tensor.getName() +
+                                 "' has shape " + tensor.shapeToString());
+}
+
+} // namespace
+
+ComputeSet Graph::addComputeSet(const DebugContext &context) {
+  const std::size_t id = data_->computeSets.size();
+  data_->computeSets.push_back({context.getPathName().empty() ? "computeset" + std::to_string(id) : context.getPathName(), {}});
+  return ComputeSet(std::uint32_t(id));
+}
+
+VertexRef Graph::addVertex(ComputeSet computeSet, const std::string &vertexType) {
+  if (computeSet.id >= data_->computeSets.size())
+    throw graph_object_creation_error("addVertex: a compute set that belongs to no graph");
+  const core::VertexType *&type = data_->typeCache[vertexType];
+  if (!type)
+    type = &data_->codelets.find(vertexType);
+  core::VertexData vertex;
+  vertex.type = type;
+  vertex.computeSet = computeSet.id;
+  if (data_->target.getNumTiles() == 1)
+    vertex.tile = 0;
+  vertex.edges.reserve(type->fields.size());
+  const std::uint32_t id = std::uint32_t(data_->vertices.size());
+  data_->vertices.push_back(std::move(vertex));
+  data_->computeSets[computeSet.id].vertices.push_back(id);
+  return VertexRef(id);
+}
+
+VertexRef Graph::addVertex(ComputeSet computeSet, const std::string &vertexType, ArrayRef<ConnectionDesc> connections) {
+  const VertexRef vertex = addVertex(computeSet, vertexType);
+  for (const ConnectionDesc &c : connections) {
+    if (c.isValue)
+      connect(vertex[c.field], c.value);
+    else if (c.isList)
+      connect(vertex[c.field], c.tensors);
+    else
+      connect(vertex[c.field], c.tensors[0]);
+  }
+  return vertex;
+}
+
+void Graph::connect(const FieldRef &ref, const Tensor &tensor) {
+  core::VertexData &vertex = vertexOf(*data_, ref.vertex);
+  const std::uint32_t field = vertex.type->fieldIndex(ref.name);
+  const Field &f = vertex.type->fields[field];
+  if (!f.isEdge())
+    throw graph_connection_error(fieldName(*data_, ref) + " is not an edge: it takes a value, not a tensor");
+  if (ref.index >= 0) {
+    if (f.kind != FieldKind::List)
+      throw graph_connection_error(fieldName(*data_, ref) + ": only lists of vectors have elements to connect");
+    requireRank(*data_, ref, tensor, 1);
+    addEdge(*data_, ref, field, std::uint32_t(ref.index), tensor);
+  } else if (f.kind == FieldKind::List) {
+    requireRank(*data_, ref, tensor, 2);
+    for (std::size_t row = 0; row < tensor.dim(0); ++row)
+      addEdge(*data_, ref, field, std::uint32_t(row), tensor[row]);
+    data_->fieldSizes[{ref.vertex, field}] = tensor.dim(0);
+  } else {
+    requireRank(*data_, ref, tensor, f.kind == FieldKind::Scalar ? 0 : 1);
+    addEdge(*data_, ref, field, 0, tensor);
+  }
+}
+
+void Graph::connect(const FieldRef &ref, ArrayRef<Tensor> tensors) {
+  core::VertexData &vertex = vertexOf(*data_, ref.vertex);
+  const std::uint32_t field = vertex.type->fieldIndex(ref.name);
+  if (vertex.type->fields[field].kind == FieldKind::Vector) {
+    std::vector<Tensor> flat;
+    for (const Tensor &t : tensors)
+      flat.push_back(t.flatten());
+    connect(ref, concat(flat));
+    return;
+  }
+  if (vertex.type->fields[field].kind != FieldKind::List)
+    throw graph_connection_error(fieldName(*data_, ref) + " does not take a list of tensors");
+  for (std::size_t row = 0; row < tensors.size(); ++row) {
+    requireRank(*data_, ref, tensors[row], 1);
+    addEdge(*data_, ref, field, std::uint32_t(row), tensors[row]);
+  }
+  data_->fieldSizes[{ref.vertex, field}] = tensors.size();
+}
+
+void Graph::connect(const FieldRef &ref, HostValue value) {
+  core::VertexData &vertex = vertexOf(*data_, ref.vertex);
+  const std::uint32_t field = vertex.type->fieldIndex(ref.name);
+  const Field &f = vertex.type->fields[field];
+  if (!f.isEdge()) {
+    setInitialValues(ref, {value});
+    return;
+  }
+  if (f.kind != FieldKind::Scalar || f.writes())
+    throw graph_connection_error(fieldName(*data_, ref) + " cannot be connected to a constant");
+  const Tensor constant = addConstantValues(f.type, {}, {value}, {});
+  data_->variables.back().owner = ref.vertex;
+  addEdge(*data_, ref, field, 0, constant);
+}
+
+void Graph::setFieldSize(const FieldRef &ref, std::size_t size) {
+  core::VertexData &vertex = vertexOf(*data_, ref.vertex);
+  data_->fieldSizes[{ref.vertex, vertex.type->fieldIndex(ref.name)}] = size;
+}
+
+void Graph::setInitialValues(const FieldRef &ref, const std::vector<HostValue> &values) {
+  core::VertexData &vertex = vertexOf(*data_, ref.vertex);
+  const std::uint32_t field = vertex.type->fieldIndex(ref.name);
+  const Field &f = vertex.type->fields[field];
+  if (f.kind == FieldKind::State)
+    data_->fieldSizes.emplace(std::make_pair(ref.vertex, field), values.size());
+  else if (f.isEdge() || values.size() != 1)
+    throw graph_connection_error(fieldName(*data_, ref) + " does not take an initial value of " + std::to_string(values.size()) + " elements");
+  data_->fieldValues.push_back({ref.vertex, field, values});
+}
+
+void Graph::setPerfEstimate(const VertexRef &vertex, std::uint64_t cycles, std::uint64_t) { vertexOf(*data_, vertex.id).perfEstimate = cycles; }
+std::uint64_t Graph::getPerfEstimate(const VertexRef &vertex) const {
+  const std::uint64_t cycles = vertexOf(*data_, vertex.id).perfEstimate;
+  return cycles == core::noEstimate ? 0 : cycles;
+}
+
+void Graph::setTileMapping(const VertexRef &vertex, unsigned tile) {
+  core::VertexData &v = vertexOf(*data_, vertex.id);
+  if (tile >= data_->target.getNumTiles())
+    throw invalid_tile_mapping("tile " + std::to_string(tile) + " for " + data_->vertexName(vertex.id) + " on a target of " +
+                               std::to_string(data_->target.getNumTiles()) + " tiles");
+  v.tile = tile;
+}
+
+} // namespace poplar

@@ -1,0 +1,101 @@
+// Targets, devices and models.
+#include <poplar/DeviceManager.hpp>
+#include <poplar/IPUModel.hpp>
+#include <poplar/exceptions.hpp>
+
+#include <cstring>
+
+namespace poplar {
+
+namespace {
+
+struct Machine {
+  const char *name;
+  unsigned tiles, kibibytes;
+  double clock;
+};
+constexpr Machine machines[] = {{"ipu1", 1216, 256, 1.6e9}, {"ipu2", 1472, 624, 1.33e9}, {"ipu21", 1472, 624, 1.85e9}};
+
+const Machine &findMachine(const std::string &version) {
+  for (const Machine &m : machines)
+    if (version == m.name)
+      return m;
+  throw invalid_machine_model("no IPU version '" + version + "'; there are ipu1, ipu2 and ipu21");
+}
+
+} // namespace
+
+Target::Target() = default;
+
+Target Target::createCPUTarget(bool, unsigned numIpus) {
+  Target target;
+  target.numIPUs_ = numIpus;
+  return target;
+}
+
+Target Target::createIPUTarget(unsigned numIPUs, const std::string &systemType) {
+  IPUModel model(systemType);
+  model.numIPUs = numIPUs;
+  return model.createDevice().getTarget();
+}
+
+Target Target::createIPUTarget(unsigned numIPUs, unsigned tilesPerIPU, const std::string &systemType) {
+  IPUModel model(systemType);
+  model.numIPUs = numIPUs;
+  model.tilesPerIPU = tilesPerIPU;
+  return model.createDevice().getTarget();
+}
+
+unsigned Target::getVectorWidth(const Type &type) const { return type.size() >= 8 ? 1 : unsigned(8 / type.size()); }
+
+IPUModel::IPUModel(const std::string &version) : IPUVersion(version) {
+  const Machine &machine = findMachine(version);
+  tilesPerIPU = machine.tiles;
+  memoryBytesPerTile = machine.kibibytes * 1024;
+  tileClockFrequency = machine.clock;
+}
+
+Device IPUModel::createDevice(const OptionFlags &, bool) const {
+  if (numIPUs == 0 || tilesPerIPU == 0 || numWorkerContexts == 0 || exchangeBytesPerCycle == 0)
+    throw invalid_machine_model("an IPU model needs at least one IPU, tile, worker and exchange byte a cycle");
+  Target target;
+  target.type_ = TargetType::IPU_MODEL;
+  target.arch_ = IPUVersion;
+  target.numIPUs_ = numIPUs;
+  target.tilesPerIPU_ = tilesPerIPU;
+  target.workers_ = numWorkerContexts;
+  target.bytesPerTile_ = memoryBytesPerTile;
+  target.exchangeBytesPerCycle_ = exchangeBytesPerCycle;
+  target.clock_ = tileClockFrequency;
+  target.model_ = emulator;
+  return Device(target);
+}
+
+std::vector<Device> DeviceManager::getDevices(TargetType type, unsigned requiredNumIPUs, const OptionFlags &) const {
+  if (type == TargetType::IPU || requiredNumIPUs == 0)
+    return {};
+  if (type == TargetType::CPU)
+    return {Device::createCPUDevice()};
+  IPUModel model;
+  model.numIPUs = requiredNumIPUs;
+  return {model.createDevice()};
+}
+
+std::vector<Device> DeviceManager::getDevices(const OptionFlags &) const { return getDevices(TargetType::IPU_MODEL, 1); }
+
+void copyFloatToDeviceHalf(const Target &, const float *src, void *dst, std::size_t elements) {
+  for (std::size_t i = 0; i < elements; ++i) {
+    const half value = half(src[i]);
+    std::memcpy(static_cast<char *>(dst) + 2 * i, &value, 2);
+  }
+}
+
+void copyDeviceHalfToFloat(const Target &, const void *src, float *dst, std::size_t elements) {
+  for (std::size_t i = 0; i < elements; ++i) {
+    half value;
+    std::memcpy(&value, static_cast<const char *>(src) + 2 * i, 2);
+    dst[i] = float(value);
+  }
+}
+
+} // namespace poplar

@@ -1,0 +1,116 @@
+// What an Engine holds: the program as flat operations, its steps, storage and streams.
+#pragma once
+
+#include <iosfwd>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <poplar/Engine.hpp>
+
+#include "executor.hpp"
+#include "graph_data.hpp"
+#include "moves.hpp"
+#include "program_data.hpp"
+#include "storage.hpp"
+#include "superstep.hpp"
+
+namespace poplar::core {
+
+/// A Copy inside the device.
+struct CopyStep {
+  std::string name;
+  std::uint32_t elementBytes;
+  std::vector<Move> moves;
+  /// Second half of a copy between parts of one variable, through `buffer`.
+  std::vector<Move> secondMoves;
+  AlignedBytes buffer;
+  Exchange exchange;
+  double localCycles = 0;
+  std::uint64_t executions = 0;
+};
+
+/// A Copy between a stream and the device, through a buffer in stream order.
+struct StreamStep {
+  std::string name;
+  std::uint32_t stream;
+  bool toDevice;
+  std::uint32_t elementBytes;
+  AlignedBytes buffer;
+  std::uint64_t bytes;
+  std::vector<Move> moves;
+  std::uint64_t executions = 0;
+};
+
+struct PrintStep {
+  std::string title;
+  Type type;
+  std::vector<std::size_t> shape;
+  AlignedBytes buffer;
+  std::vector<Move> moves;
+};
+
+struct Op {
+  ProgramKind kind;
+  /// Step, count, as the kind needs.
+  std::uint32_t number = 0;
+  std::vector<std::uint32_t> children;
+  const char *predicate = nullptr;
+  Type predicateType;
+  std::vector<std::int32_t> cases;
+  bool hasDefault = false;
+  std::string message;
+};
+
+struct HostAccess {
+  bool read, write;
+  std::uint32_t elementBytes;
+  std::uint64_t bytes;
+  std::string tensor;
+  AlignedBytes buffer;
+  std::vector<Move> toDevice, toHost;
+};
+
+struct StreamConnection {
+  char *begin = nullptr, *end = nullptr, *next = nullptr;
+  bool fixed = false;
+  std::optional<StreamCallbackHandle> callback;
+};
+
+struct EngineData {
+  explicit EngineData(std::shared_ptr<GraphData> graphData);
+
+  std::shared_ptr<GraphData> graph;
+  Storage storage;
+  std::vector<Op> ops;
+  std::vector<std::uint32_t> programs;
+  std::vector<std::unique_ptr<Superstep>> supersteps;
+  std::vector<CopyStep> copies;
+  std::vector<StreamStep> streamSteps;
+  std::vector<PrintStep> prints;
+  std::map<std::string, HostAccess> handles;
+  std::vector<StreamConnection> connections;
+  std::vector<TileMemory> memory;
+  Executor executor;
+  std::ostream *printStream;
+  bool loaded = false;
+  /// Device cycles of the run in progress or of the last one; of all runs; of control programs; of host transfers.
+  double runCycles = 0, totalCycles = 0, controlCycles = 0, hostCycles = 0;
+  std::uint64_t controls = 0;
+};
+
+/// Lowers a program to operations; returns the number of the first.
+std::uint32_t lowerProgram(EngineData &engine, const program::Program &program);
+void planHandles(EngineData &engine);
+/// Fills `memory`; throws graph_memory_allocation_error when a tile holds too little.
+void accountMemory(EngineData &engine);
+void runOp(EngineData &engine, std::uint32_t op);
+EmulatorProfile collectProfile(const EngineData &engine);
+void printSummary(std::ostream &os, const EngineData &engine, const EmulatorProfile &profile);
+void printTensor(std::ostream &os, const PrintStep &print);
+/// Cycles of a step beside computing: control, and for every exchange a barrier and set-up.
+double syncCyclesOf(const Target &target, const Exchange &exchange);
+
+} // namespace poplar::core

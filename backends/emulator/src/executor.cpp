@@ -1,0 +1,153 @@
+#include "executor.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+
+extern "C" {
+extern __thread unsigned long long snnc_worker_cycles __attribute__((tls_model("initial-exec")));
+__thread unsigned long long snnc_worker_cycles = 0;
+}
+
+namespace poplar::core {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr double defaultThreshold = 250e-6;
+
+double secondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+double chosenThreshold() {
+  const char *text = std::getenv("SNNC_PARALLEL_MICROSECONDS");
+  return text ? std::atof(text) * 1e-6 : defaultThreshold;
+}
+
+void gatherEdge(const StagedEdge &edge, const Strip *strips, char *scratch) {
+  for (std::uint32_t i = 0; i < edge.numStrips; ++i) {
+    const Strip &s = strips[i];
+    runMove({scratch, s.base, s.n0, s.n1, 1, Index(s.n0), s.s0, s.s1}, edge.elementBytes);
+    scratch += std::size_t(s.n0) * s.n1 * edge.elementBytes;
+  }
+}
+
+void scatterEdge(const StagedEdge &edge, const Strip *strips, const char *scratch) {
+  for (std::uint32_t i = 0; i < edge.numStrips; ++i) {
+    const Strip &s = strips[i];
+    runMove({s.base, scratch, s.n0, s.n1, s.s0, s.s1, 1, Index(s.n0)}, edge.elementBytes);
+    scratch += std::size_t(s.n0) * s.n1 * edge.elementBytes;
+  }
+}
+
+/// All six workers of a tile in turn; cycles are those of the slowest.
+std::uint64_t callMulti(const VertexCall &call, unsigned workers) {
+  const auto compute = reinterpret_cast<void (*)(void *, unsigned)>(reinterpret_cast<void *>(call.compute));
+  std::uint64_t slowest = 0;
+  for (unsigned worker = 0; worker < workers; ++worker) {
+    snnc_worker_cycles = 0;
+    compute(call.state, worker);
+    slowest = std::max<std::uint64_t>(slowest, snnc_worker_cycles);
+  }
+  return slowest;
+}
+
+} // namespace
+
+Executor::Executor(const Target &target)
+    : workers_(target.getNumWorkerContexts()), supervisorCycles_(target.getEmulatorModel().supervisorCycles),
+      threshold_(chosenThreshold()), pool_(Pool::defaultThreads()), threads_(pool_.threads()) {}
+
+double Executor::busiestWorker(std::vector<std::uint64_t> &cycles) const {
+  if (cycles.empty())
+    return 0;
+  const auto [low, high] = std::minmax_element(cycles.begin(), cycles.end());
+  if (cycles.size() <= workers_)
+    return double(*high);
+  if (*low == *high)
+    return double((cycles.size() + workers_ - 1) / workers_ * *high);
+  std::sort(cycles.begin(), cycles.end(), std::greater<>());
+  std::vector<std::uint64_t> load(workers_, 0);
+  for (std::uint64_t c : cycles)
+    *std::min_element(load.begin(), load.end()) += c;
+  return double(*std::max_element(load.begin(), load.end()));
+}
+
+double Executor::runGroup(const Superstep &step, const TileGroup &group, Thread &thread) {
+  char *const scratch = thread.scratch.data();
+  thread.workerCycles.clear();
+  double serial = 0;
+  for (std::uint32_t c = group.firstCall; c < group.firstCall + group.numCalls; ++c) {
+    const VertexCall &call = step.calls[c];
+    const StagedEdge *const first = step.staged.data() + call.firstStaged, *const last = first + call.numStaged;
+    for (const StagedEdge *edge = first; edge != last; ++edge) {
+      *edge->slot = scratch + edge->scratchOffset;
+      gatherEdge(*edge, &step.strips[edge->firstStrip], scratch + edge->scratchOffset);
+    }
+    if (call.multi) {
+      const std::uint64_t counted = callMulti(call, workers_);
+      serial += counted ? double(workers_ * counted) + supervisorCycles_ : double(call.cycles);
+    } else {
+      snnc_worker_cycles = 0;
+      call.compute(call.state);
+      thread.workerCycles.push_back(snnc_worker_cycles ? snnc_worker_cycles : call.cycles);
+    }
+    for (const StagedEdge *edge = first; edge != last; ++edge)
+      if (edge->writes)
+        scatterEdge(*edge, &step.strips[edge->firstStrip], scratch + edge->scratchOffset);
+  }
+  return serial + workers_ * busiestWorker(thread.workerCycles);
+}
+
+void Executor::runGroups(Superstep &step, std::uint32_t begin, std::uint32_t end, Thread &thread) {
+  for (std::uint32_t g = begin; g < end; ++g) {
+    const double cycles = runGroup(step, step.groups[g], thread);
+    step.groupCycles[g] += cycles;
+    thread.sum += cycles;
+    thread.busiest = std::max(thread.busiest, cycles);
+  }
+}
+
+void Executor::work(void *context, std::uint32_t chunk, unsigned number) {
+  const Job &job = *static_cast<Job *>(context);
+  Thread &thread = job.executor->threads_[number];
+  const std::uint64_t groups = job.step->groups.size();
+  const Clock::time_point begin = Clock::now();
+  job.executor->runGroups(*job.step, std::uint32_t(groups * chunk / job.chunks), std::uint32_t(groups * (chunk + 1) / job.chunks), thread);
+  thread.seconds += secondsSince(begin);
+}
+
+void Executor::reserveScratch(const Superstep &step) {
+  for (Thread &t : threads_) {
+    if (t.scratch.size() < step.scratchBytes + 64)
+      t.scratch = AlignedBytes(step.scratchBytes + 64);
+    t.busiest = t.sum = t.seconds = 0;
+  }
+}
+
+double Executor::run(Superstep &step) {
+  reserveScratch(step);
+  const Clock::time_point begin = Clock::now();
+  const bool share = threads_.size() > 1 && step.groups.size() > 1 && step.serialSeconds > threshold_;
+  if (share) {
+    Job job{this, &step, std::uint32_t(std::min<std::size_t>(step.groups.size(), threads_.size() * 8))};
+    pool_.run(&Executor::work, &job, job.chunks);
+  } else {
+    runGroups(step, 0, std::uint32_t(step.groups.size()), threads_[0]);
+  }
+  const double elapsed = secondsSince(begin);
+  double busiest = 0, sum = 0, seconds = 0;
+  for (const Thread &t : threads_) {
+    busiest = std::max(busiest, t.busiest);
+    sum += t.sum;
+    seconds += t.seconds;
+  }
+  step.serialSeconds = share ? seconds : elapsed;
+  step.hostSeconds += elapsed;
+  step.busiestCycles += busiest;
+  step.sumCycles += sum;
+  ++step.executions;
+  return busiest;
+}
+
+} // namespace poplar::core

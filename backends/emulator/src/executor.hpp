@@ -1,0 +1,47 @@
+// Runs one compute set.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <poplar/Target.hpp>
+
+#include "pool.hpp"
+#include "superstep.hpp"
+
+namespace poplar::core {
+
+class Executor {
+public:
+  explicit Executor(const Target &target);
+  /// Runs every vertex once; returns the tile cycles of the busiest tile.
+  double run(Superstep &step);
+  unsigned threads() const { return pool_.threads(); }
+
+private:
+  struct Thread {
+    AlignedBytes scratch;
+    std::vector<std::uint64_t> workerCycles;
+    double busiest = 0, sum = 0, seconds = 0;
+  };
+  struct Job {
+    Executor *executor;
+    Superstep *step;
+    std::uint32_t chunks;
+  };
+
+  void runGroups(Superstep &step, std::uint32_t begin, std::uint32_t end, Thread &thread);
+  double runGroup(const Superstep &step, const TileGroup &group, Thread &thread);
+  double busiestWorker(std::vector<std::uint64_t> &cycles) const;
+  void reserveScratch(const Superstep &step);
+  static void work(void *job, std::uint32_t chunk, unsigned thread);
+
+  const unsigned workers_;
+  const double supervisorCycles_;
+  /// Compute sets that take longer (seconds on one thread) are shared among threads.
+  const double threshold_;
+  Pool pool_;
+  std::vector<Thread> threads_;
+};
+
+} // namespace poplar::core

@@ -1,0 +1,232 @@
+// Variables, constants, tile mapping, host access.
+#include <poplar/Graph.hpp>
+#include <poplar/exceptions.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+
+#include "graph_data.hpp"
+
+namespace poplar {
+
+using core::Index;
+
+namespace core {
+
+void writeValue(char *out, Type type, const HostValue &value) {
+  const auto put = [&](auto converted) { std::memcpy(out, &converted, sizeof converted); };
+  const double real = value.isFloat ? value.real : double(value.integer);
+  const std::int64_t integer = value.isFloat ? std::int64_t(value.real) : value.integer;
+  if (type == FLOAT)
+    put(float(real));
+  else if (type == HALF)
+    put(half(float(real)));
+  else if (type == BOOL)
+    put(char(value.isFloat ? real != 0 : integer != 0));
+  else
+    std::memcpy(out, &integer, type.size()); // little endian
+}
+
+std::string GraphData::vertexName(std::uint32_t vertex) const {
+  const VertexData &v = vertices[vertex];
+  return "vertex " + std::to_string(vertex) + " (" + v.type->name + ")";
+}
+
+std::string GraphData::elementName(std::uint32_t variable, Index begin, Index end) const {
+  return variables[variable].name + "[" + std::to_string(begin) + ":" + std::to_string(end) + "]";
+}
+
+} // namespace core
+
+Graph::Graph(const Target &target) : data_(std::make_shared<core::GraphData>()) { data_->target = target; }
+Graph::Graph(Graph &&) noexcept = default;
+Graph &Graph::operator=(Graph &&) noexcept = default;
+Graph::~Graph() = default;
+
+const Target &Graph::getTarget() const { return data_->target; }
+
+bool Graph::addCodelets(const std::string &path, CodeletFileType, const std::string &compileFlags) {
+  data_->codelets.addFile(path, compileFlags);
+  return true;
+}
+
+void Graph::addCodelets(ArrayRef<std::string> paths, const std::string &compileFlags) {
+  for (const std::string &path : paths)
+    addCodelets(path, CodeletFileType::Auto, compileFlags);
+}
+
+void Graph::addCodelets(std::initializer_list<const char *> paths, const std::string &compileFlags) {
+  for (const char *path : paths)
+    addCodelets(std::string(path), CodeletFileType::Auto, compileFlags);
+}
+
+void Graph::addCodelets(std::stringstream &stream, const std::string &compileFlags, CodeletFileType) {
+  data_->codelets.addSource(stream.str(), compileFlags);
+}
+
+Tensor Graph::addVariable(const Type &type, ArrayRef<std::size_t> shape, const DebugContext &context) {
+  return addVariable(type, shape, VariableMappingMethod::NONE, context);
+}
+
+Tensor Graph::addVariable(const Type &type, ArrayRef<std::size_t> shape, VariableMappingMethod method, const DebugContext &context) {
+  core::Variable variable;
+  const std::uint32_t id = std::uint32_t(data_->variables.size());
+  variable.name = context.getPathName().empty() ? "variable" + std::to_string(id) : context.getPathName();
+  variable.type = type;
+  variable.shape = core::toVector(shape);
+  core::View view;
+  view.var = id;
+  view.shape = variable.shape;
+  view.strides = core::rowMajorStrides(view.shape);
+  variable.elements = view.numElements();
+  const unsigned tiles = data_->target.getNumTiles();
+  if (tiles == 1 && variable.elements > 0) {
+    variable.tiles.assign(0, variable.elements, 0);
+  } else if (method == VariableMappingMethod::LINEAR) {
+    const Index each = (variable.elements + tiles - 1) / tiles;
+    for (Index begin = 0, tile = 0; begin < variable.elements; begin += each, ++tile)
+      variable.tiles.assign(begin, std::min(begin + each, variable.elements), std::uint32_t(tile));
+  }
+  data_->variables.push_back(std::move(variable));
+  return core::makeTensor(data_.get(), type, std::move(view));
+}
+
+Tensor Graph::addConstantValues(const Type &type, ArrayRef<std::size_t> shape, const std::vector<HostValue> &values,
+                                const DebugContext &context) {
+  const DebugContext named = context.getPathName().empty() ? DebugContext("constant" + std::to_string(data_->variables.size())) : context;
+  Tensor tensor = addVariable(type, shape, named);
+  core::Variable &variable = data_->variables.back();
+  if (values.size() != 1 && Index(values.size()) != variable.elements)
+    throw tensor_creation_error("constant '" + variable.name + "' of shape " + tensor.shapeToString() + " was given " +
+                                std::to_string(values.size()) + " values");
+  variable.constant = true;
+  variable.value.resize(std::size_t(variable.elements) * type.size());
+  for (Index i = 0; i < variable.elements; ++i)
+    core::writeValue(&variable.value[std::size_t(i) * type.size()], type, values[values.size() == 1 ? 0 : std::size_t(i)]);
+  return tensor;
+}
+
+Tensor Graph::clone(const Type &type, const Tensor &tensor, const DebugContext &context, TensorCloneMethod) {
+  Tensor copy = addVariable(type, tensor.shape(), context.getPathName().empty() ? DebugContext(tensor.getName() + "_clone") : context);
+  setTileMapping(copy, getTileMapping(tensor, false));
+  return copy;
+}
+
+void Graph::setTileMapping(const Tensor &tensor, unsigned tile) {
+  if (tile >= data_->target.getNumTiles())
+    throw invalid_tile_mapping("tile " + std::to_string(tile) + " for '" + tensor.getName() + "' on a target of " +
+                               std::to_string(data_->target.getNumTiles()) + " tiles");
+  for (const core::Block &b : core::blocksOf(tensor.data().view)) {
+    core::TileMap &map = data_->variables[b.var].tiles;
+    core::forEachInterval(b, [&](Index begin, Index end) { map.assign(begin, end, tile); });
+  }
+}
+
+void Graph::setTileMapping(const Tensor &tensor, const TileToTensorMapping &mapping) {
+  const Tensor flat = tensor.flatten();
+  for (std::size_t tile = 0; tile < mapping.size(); ++tile)
+    for (const Interval &i : mapping[tile])
+      setTileMapping(flat.slice(i), unsigned(tile));
+}
+
+Graph::TileToTensorMapping Graph::getTileMapping(const Tensor &tensor, bool *isComplete) const {
+  TileToTensorMapping mapping(data_->target.getNumTiles());
+  bool complete = true;
+  std::size_t at = 0;
+  const auto add = [&](std::uint32_t tile, std::size_t length) {
+    std::vector<Interval> &list = mapping[tile];
+    if (!list.empty() && list.back().end() == at)
+      list.back() = Interval(list.back().begin(), at + length);
+    else
+      list.emplace_back(at, at + length);
+  };
+  const auto addRange = [&](const core::TileMap &map, Index begin, Index end) {
+    const std::vector<core::Piece> &pieces = map.pieces();
+    for (std::size_t p = map.find(begin); begin < end;) {
+      const bool inside = p < pieces.size() && pieces[p].begin <= begin;
+      const Index limit = inside ? pieces[p].end : p < pieces.size() ? pieces[p].begin : end;
+      const Index next = std::min(end, limit);
+      if (inside)
+        add(pieces[p].tile, std::size_t(next - begin));
+      complete = complete && inside;
+      at += std::size_t(next - begin);
+      begin = next;
+      p += inside ? 1 : 0;
+    }
+  };
+  for (const core::Block &b : core::blocksOf(tensor.data().view)) {
+    const core::TileMap &map = data_->variables[b.var].tiles;
+    for (Index i = 0; i < b.n1; ++i) {
+      const Index start = b.start + i * b.s1;
+      if (b.n0 == 1 || b.s0 == 1)
+        addRange(map, start, start + b.n0);
+      else
+        for (Index j = 0; j < b.n0; ++j)
+          addRange(map, start + j * b.s0, start + j * b.s0 + 1);
+    }
+  }
+  if (isComplete)
+    *isComplete = complete;
+  return mapping;
+}
+
+Graph::TileToTensorMapping Graph::getTileMapping(const Tensor &tensor, bool requireComplete) const {
+  bool complete = true;
+  TileToTensorMapping mapping = getTileMapping(tensor, &complete);
+  if (requireComplete && !complete)
+    throw invalid_tile_mapping("'" + tensor.getName() + "' is not mapped completely");
+  return mapping;
+}
+
+void Graph::setInitialValues(const Tensor &tensor, const std::vector<HostValue> &values) {
+  if (values.size() != 1 && values.size() != tensor.numElements())
+    throw graph_connection_error("setInitialValue: " + std::to_string(values.size()) + " values for '" + tensor.getName() + "' of shape " +
+                                 tensor.shapeToString());
+  data_->tensorValues.push_back({tensor.data(), values});
+}
+
+namespace {
+
+void addHandle(core::GraphData &data, const std::string &handle, const Tensor &tensor, bool write) {
+  auto found = data.handles.find(handle);
+  if (found == data.handles.end())
+    found = data.handles.emplace(handle, core::HostHandle{tensor.data(), false, false}).first;
+  else if (!(Tensor(std::make_shared<const core::TensorData>(found->second.tensor)) == tensor) || (write ? found->second.write : found->second.read))
+    throw graph_object_creation_error("host access '" + handle + "' exists already");
+  (write ? found->second.write : found->second.read) = true;
+}
+
+DataStream addStream(core::GraphData &data, const std::string &handle, const Type &type, std::size_t elements, bool toDevice) {
+  for (const DataStream &s : data.streams)
+    if (s.name == handle)
+      throw graph_object_creation_error("stream '" + handle + "' exists already");
+  DataStream stream;
+  stream.id = std::uint32_t(data.streams.size());
+  stream.name = handle;
+  stream.type = type;
+  stream.elements = elements;
+  stream.toDevice = toDevice;
+  data.streams.push_back(stream);
+  return stream;
+}
+
+} // namespace
+
+void Graph::createHostWrite(const std::string &handle, const Tensor &tensor, bool) { addHandle(*data_, handle, tensor, true); }
+void Graph::createHostRead(const std::string &handle, const Tensor &tensor, bool) { addHandle(*data_, handle, tensor, false); }
+
+DataStream Graph::addHostToDeviceFIFO(const std::string &handle, const Type &type, std::size_t numElements, const OptionFlags &) {
+  return addStream(*data_, handle, type, numElements, true);
+}
+
+DataStream Graph::addDeviceToHostFIFO(const std::string &handle, const Type &type, std::size_t numElements, const OptionFlags &) {
+  return addStream(*data_, handle, type, numElements, false);
+}
+
+Function Graph::addFunction(const program::Program &program) {
+  data_->functions.push_back(program);
+  return Function(data_->functions.size() - 1);
+}
+
+} // namespace poplar

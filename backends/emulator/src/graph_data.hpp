@@ -1,0 +1,104 @@
+// What a Graph holds.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <poplar/Graph.hpp>
+
+#include "codelets.hpp"
+#include "mapping.hpp"
+#include "view.hpp"
+
+namespace poplar::core {
+
+struct TensorData {
+  GraphData *graph;
+  Type type;
+  View view;
+};
+
+struct Variable {
+  std::string name;
+  Type type;
+  std::vector<std::size_t> shape;
+  Index elements;
+  bool constant = false;
+  /// Bytes of a constant.
+  std::vector<char> value;
+  /// Vertex whose tile holds it: a constant made by connecting a field to a value.
+  std::uint32_t owner = ~0u;
+  TileMap tiles;
+};
+
+/// The elements connected to one edge, or to one row of a list field.
+struct Edge {
+  std::uint32_t field;
+  /// Row of a list field.
+  std::uint32_t row;
+  std::uint32_t firstBlock, numBlocks;
+  Index elements;
+};
+
+struct FieldValue {
+  std::uint32_t vertex, field;
+  std::vector<HostValue> values;
+};
+
+constexpr std::uint64_t noEstimate = ~std::uint64_t(0);
+
+struct VertexData {
+  const VertexType *type;
+  std::uint32_t computeSet;
+  std::uint32_t tile = ~0u;
+  std::uint64_t perfEstimate = noEstimate;
+  std::vector<Edge> edges;
+};
+
+struct ComputeSetData {
+  std::string name;
+  std::vector<std::uint32_t> vertices;
+};
+
+struct HostHandle {
+  TensorData tensor;
+  bool write, read;
+};
+
+struct TensorValue {
+  TensorData tensor;
+  std::vector<HostValue> values;
+};
+
+struct GraphData {
+  Target target;
+  std::vector<Variable> variables;
+  std::vector<VertexData> vertices;
+  std::vector<Block> blocks;
+  std::vector<ComputeSetData> computeSets;
+  std::vector<FieldValue> fieldValues;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> fieldSizes;
+  std::vector<TensorValue> tensorValues;
+  std::map<std::string, HostHandle> handles;
+  std::vector<DataStream> streams;
+  std::vector<program::Program> functions;
+  CodeletLibrary codelets;
+  std::unordered_map<std::string, const VertexType *> typeCache;
+
+  std::string vertexName(std::uint32_t vertex) const;
+  /// "history[12:40]"
+  std::string elementName(std::uint32_t variable, Index begin, Index end) const;
+};
+
+/// `value` as the bytes of one element.
+void writeValue(char *out, Type type, const HostValue &value);
+Tensor makeTensor(GraphData *graph, Type type, View view);
+std::string shapeText(const std::vector<std::size_t> &shape);
+std::vector<std::size_t> toVector(ArrayRef<std::size_t> values);
+
+} // namespace poplar::core

@@ -1,0 +1,29 @@
+// The tree behind a Program.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <poplar/Program.hpp>
+
+namespace poplar::core {
+
+enum class ProgramKind {
+  Sequence, Execute, Repeat, WhileTrue, WhileFalse, If, Switch, Call, Copy, StreamIn, StreamOut, WriteUndef, Sync, Print, Abort, AbortIf
+};
+
+struct ProgramData {
+  ProgramKind kind = ProgramKind::Sequence;
+  std::string name;
+  std::vector<program::Program> children;
+  /// Repeat count, compute set, function.
+  std::uint32_t number = 0;
+  Tensor source, destination;
+  DataStream stream;
+  std::vector<std::int32_t> cases;
+  bool hasDefault = false;
+};
+
+} // namespace poplar::core

@@ -1,0 +1,78 @@
+// A compute set made ready to run: vertex states, pointers, staging, exchanges.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codelets.hpp"
+#include "exchange.hpp"
+#include "moves.hpp"
+#include "storage.hpp"
+
+namespace poplar::core {
+
+struct GraphData;
+
+/// An edge that is no contiguous range: its elements are gathered before the vertex runs and scattered behind it.
+struct StagedEdge {
+  /// Where the vertex keeps its pointer.
+  char **slot;
+  std::uint32_t scratchOffset;
+  std::uint32_t firstStrip, numStrips;
+  std::uint16_t elementBytes;
+  bool writes;
+};
+
+/// Elements of one staged edge: n1 rows of n0, steps in elements.
+struct Strip {
+  char *base;
+  std::uint32_t n0, n1;
+  Index s0, s1;
+};
+
+struct VertexCall {
+  void (*compute)(void *);
+  char *state;
+  std::uint32_t firstStaged, numStaged;
+  /// Used when the codelet counts no cycles.
+  std::uint64_t cycles;
+  bool multi;
+};
+
+struct TileGroup {
+  std::uint32_t tile, firstCall, numCalls;
+};
+
+struct Superstep {
+  std::uint32_t computeSet = 0;
+  std::string name;
+  std::vector<VertexCall> calls;
+  std::vector<TileGroup> groups;
+  std::vector<StagedEdge> staged;
+  std::vector<Strip> strips;
+  std::uint32_t scratchBytes = 0;
+  /// States of all vertices, and what they are when the engine is loaded.
+  AlignedBytes states;
+  std::vector<char> initialStates;
+  Exchange gather, scatter;
+  std::vector<std::string> estimated;
+
+  /// Measured over runs.
+  std::uint64_t executions = 0;
+  double busiestCycles = 0, sumCycles = 0, hostSeconds = 0;
+  std::vector<double> groupCycles;
+  /// Seconds that all vertices took last time, summed over threads; -1 before the first run.
+  double serialSeconds = -1;
+};
+
+/// Checks the compute set and plans it. `storage` holds the variables.
+std::unique_ptr<Superstep> planSuperstep(const GraphData &graph, std::uint32_t computeSet, const Storage &storage);
+/// The exchanges of a compute set.
+void planComputeExchange(const GraphData &graph, Superstep &step);
+/// Bytes that a vertex keeps on an IPU, and those of its list fields' rows.
+std::uint64_t deviceStateBytes(const GraphData &graph, std::uint32_t vertex);
+std::uint64_t deviceListBytes(const GraphData &graph, std::uint32_t vertex);
+
+} // namespace poplar::core

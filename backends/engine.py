@@ -1,0 +1,89 @@
+"""What a backend offers: a few primitives over arrays in canonical terms; :class:`snnc.backends.session.Session` does the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[Any]
+Initial: TypeAlias = Mapping[tuple[str, str], Array]
+"""(population id, canonical state or output buffer) -> [B, n]: what a state is, or a delayed output shows, before step 0."""
+
+
+class Engine(Protocol):
+    """A loaded network. Ids and parameter names are those of its step program; arrays are C-contiguous.
+
+    Attributes
+    ----------
+    steps
+        T of the sequences that it takes; None takes any.
+    batch
+        B that it takes; None takes any.
+    """
+
+    @property
+    def steps(self) -> int | None: ...  # noqa: D102
+
+    @property
+    def batch(self) -> int | None: ...  # noqa: D102
+
+    def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
+        """Run a sequence.
+
+        Parameters
+        ----------
+        inputs
+            Input id -> [T, B, *shape].
+        initial
+            Initial values where they differ from the program's.
+
+        Returns
+        -------
+        dict
+            Output id -> [T, B, *shape], every step.
+        """
+        ...
+
+    def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
+        """Run a sequence forward and back, change the parameters and return the loss; `target` is [B], class indices."""
+        ...
+
+    def get_parameters(self) -> dict[str, Array]:
+        """Return a copy of all parameters, weights as [outputs, inputs]."""
+        ...
+
+    def set_parameters(self, values: Mapping[str, Array]) -> None:
+        """Set the parameters that `values` names; the state of the optimiser stays."""
+        ...
+
+    def counters(self) -> dict[str, int]:
+        """Return what the backend counted, for example ``dropped_spikes``."""
+        ...
+
+    def close(self) -> None:
+        """Give back what the engine holds."""
+        ...
+
+
+@runtime_checkable
+class SteppingEngine(Protocol):
+    """An engine that can also run one step at a time and keep the state in between."""
+
+    def reset(self, batch: int, initial: Initial) -> None:
+        """Start a sequence of unknown length."""
+        ...
+
+    def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run one step: input id -> [B, *shape] to output id -> [B, *shape]."""
+        ...
+
+
+@runtime_checkable
+class GradientEngine(Protocol):
+    """An engine that shows the gradients of the last training step, for tests."""
+
+    def gradients(self) -> dict[str, Array]:
+        """Parameter name -> gradient."""
+        ...

@@ -1,0 +1,119 @@
+"""Errors of building and running a network, and of the data it is given."""
+
+from __future__ import annotations
+
+from snnc.compiler.errors import SnncError
+
+
+class SessionError(SnncError):
+    """Base of the errors of :class:`snnc.backends.session.Session`."""
+
+    code = "SNNC-E501"
+
+
+class UnknownNameError(SessionError):
+    """A name belongs to no input, output, state or parameter of the network, or one is missing."""
+
+    code = "SNNC-E502"
+
+
+class DataShapeError(SessionError):
+    """An array has the wrong shape."""
+
+    code = "SNNC-E503"
+
+
+class DataTypeError(SessionError):
+    """An array holds something other than real numbers, or labels other than integers."""
+
+    code = "SNNC-E504"
+
+
+class DataNotFiniteError(SessionError):
+    """An array holds NaN or infinite values."""
+
+    code = "SNNC-E505"
+
+
+class LabelRangeError(SessionError):
+    """A label is not one of the classes."""
+
+    code = "SNNC-E506"
+
+
+class NotBinaryError(SessionError):
+    """An array of spikes holds something other than 0 and 1."""
+
+    code = "SNNC-E507"
+
+
+class StepsError(SessionError):
+    """The number of time steps is not known, or not the one that the network was compiled for."""
+
+    code = "SNNC-E508"
+
+
+class BatchSizeError(SessionError):
+    """A batch has another size than the network was compiled for, or there are too few samples to fill one."""
+
+    code = "SNNC-E509"
+
+
+class NotTrainableError(SessionError):
+    """The network was compiled without a loss or without an optimizer."""
+
+    code = "SNNC-E510"
+
+
+class NoStepwiseError(SessionError):
+    """The backend runs whole sequences only."""
+
+    code = "SNNC-E511"
+
+
+class ClosedError(SessionError):
+    """The session is closed."""
+
+    code = "SNNC-E512"
+
+
+class WeightsError(SessionError):
+    """A set of weights lacks parameters, or holds some that the network does not have."""
+
+    code = "SNNC-E513"
+
+
+class WeightShapeError(SessionError):
+    """A weight has another shape than the network's parameter."""
+
+    code = "SNNC-E514"
+
+
+class WeightNotFiniteError(SessionError):
+    """A weight is NaN or infinite."""
+
+    code = "SNNC-E515"
+
+
+class WeightFileError(SessionError):
+    """A file of weights is missing, damaged or of another format."""
+
+    code = "SNNC-E516"
+
+
+class MemoryNeededError(SessionError):
+    """A sequence needs more memory than the machine has."""
+
+    code = "SNNC-E517"
+
+
+class AmbiguousOutputError(SessionError):
+    """A prediction could be made from several outputs."""
+
+    code = "SNNC-E518"
+
+
+class TrainingOptionError(SessionError):
+    """A number of epochs, a batch size or a learning rate is out of range."""
+
+    code = "SNNC-E519"

@@ -1,0 +1,209 @@
+"""The vertices of the backward pass: adjoint of a step, further windows of weight gradients, gradients of sources."""
+
+from __future__ import annotations
+
+from snnc.backends.poplar.equations import loads, needed, reads, statements
+from snnc.backends.poplar.forward import block_loop, clock_fields, first_field
+from snnc.backends.poplar.links import bus_fields, gradient_fields, incoming, is_shared, parameter_field
+from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.parts import Assembly, Body, Field, integer, number, scalar, vector
+from snnc.compiler.step_program import ConnectionInfo, NeuronAdjoint, PopulationInfo, RecordAdjoint
+
+
+def ring_size(net: Network, buffer: str) -> int:
+    """Steps for which gradients of an output are under way at once; 0 when none arrive over connections."""
+    lags = [net.buses[c.id].lag for c in net.program.connections if c.source_buffer == buffer and net.input_gradient(c.id)]
+    return 1 + (max(lags) - 1) // net.plan.interval if lags else 0
+
+
+def add_backward(net: Network, assembly: Assembly, population: PopulationInfo) -> None:
+    """Add the variables and vertices of ``B1 source gradients`` and ``B2 neurons`` for one population."""
+    step = net.adjoint(population.id)
+    if step is None:
+        return
+    _add_adjoint(net, assembly, population, step)
+    if net.outgoing(population.id):
+        _add_source_gradient(net, assembly, population, step)
+    if any(link.limited and link.learned for link in incoming(net, population.id)):
+        _add_weight_round(net, assembly, population)
+
+
+def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
+    links = [link for link in incoming(net, population.id) if link.learned]
+    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *gradient_fields(links)]
+    zeros: list[Body] = [_zero_of(net, fields, link.index, link.connection, population) for link in links]
+    places: dict[str, str] = {}
+    stores = _state_adjoints(net, assembly, population, step, fields, places, zeros)
+    sums = _parameter_sums(net, population, step, fields, zeros)
+    ports = _delta_ports(net, population)
+    for port in ports:
+        current = population.ports[port]
+        delta = assembly.variable("Tensor", f"d_{current}", f'layout.matrix({population.id}, "d_{current}")', f"gradient of a current of {population.label}")
+        fields.append(vector("Output", "float", f"delta{port}", f"Layout::own({delta}, b)"))
+        stores.append({"name": f"delta{port}[n]", "value": f"d_i{port}"})
+    results = [s["value"] for s in [*stores, *sums]]
+    code = needed(population.kernel.backward, results)
+    used = reads(code, results)
+    for index, parameter in enumerate(step.parameters):
+        if f"a{index}" in used:
+            found, places[f"a{index}"] = parameter_field(net, population.id, parameter, f"param{index}")
+            fields.append(found)
+    _stored(population, step, fields, places, used)
+    body: Body = {
+        "pointers": [],
+        "zeros": zeros,
+        "outputs": _outputs(net, assembly, population, step, fields, used),
+        "loads": loads(used, places),
+        "equations": statements(code),
+        "stores": stores,
+        "sums": sums,
+        "incoming": [link.body() for link in links],
+    }
+    name = assembly.codelet("backward", "Backward", "The adjoint of one step, and what it adds to gradients.", f"{population.id} {population.label}",
+                            tuple(fields), net.cost(f"backward.{population.id}"), body)  # fmt: skip
+    assembly.loop("backward", block_loop(net, population, "backward_neurons", name, tuple(fields), "the adjoint of one step"))
+
+
+def _zero_of(net: Network, fields: list[Field], index: int, connection: ConnectionInfo, population: PopulationInfo) -> Body:
+    if connection.kind == "dense":
+        fields.append(number(f"inputs{index}", net.size(connection.source_buffer)))
+        return {"name": f"gradient{index}", "size": f"static_cast<unsigned long>(inputs{index}) * count"}
+    shared = connection.weight is not None and net.size(connection.weight) == 1
+    return {"name": f"gradient{index}", "size": "1" if shared else "count"}
+
+
+def _state_adjoints(
+    net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint, fields: list[Field], places: dict[str, str],
+    zeros: list[Body],
+) -> list[Body]:  # fmt: skip
+    """States whose adjoint is handed from step to step."""
+    stores: list[Body] = []
+    for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
+        if not any(a.target == f"d_{state}_prev" for a in population.kernel.backward):
+            continue
+        cells = assembly.variable("Parts", f"d_{buffer}", f'layout.cells({population.id}, poplar::FLOAT, "d_{buffer}", 1)', f"adjoint of a state of {population.label}")
+        fields.append(vector("InOut", "float", f"d_state{index}", f"{cells}[b.index]"))
+        places[f"d_{state}"] = f"d_state{index}[n]"
+        stores.append({"name": f"d_state{index}[n]", "value": f"d_{state}_prev"})
+        zeros.append({"name": f"d_state{index}", "size": "size"})
+    return stores
+
+
+def _parameter_sums(net: Network, population: PopulationInfo, step: NeuronAdjoint, fields: list[Field], zeros: list[Body]) -> list[Body]:
+    """Gradients of parameters and biases: one value a neuron, or one for all."""
+    sums: list[Body] = []
+    learned = [(step.parameters[population.kernel.parameters.index(a)], f"d_{a}", f"d_{a}") for a in population.kernel.learnable]
+    for port, current in enumerate(population.ports):
+        learned += [(b, f"d_bias{port}_{n}", f"d_i{port}") for n, b in enumerate(net.biases(current)) if net.bias_learned(b)]
+    for parameter, name, value in learned:
+        if parameter not in {op.parameter for op in net.program.update}:
+            continue
+        field = f"sum_{name}"
+        shared = is_shared(net, parameter, population.id)
+        fields.append(vector("InOut", "float", field, f"d_{parameter}[b.index]"))
+        zeros.append({"name": field, "size": "1" if shared else "count"})
+        sums.append({"name": f"{field}[{'0' if shared else 'c'}]", "value": value})
+    return sums
+
+
+def _delta_ports(net: Network, population: PopulationInfo) -> list[int]:
+    links = net.incoming(population.id)
+    return sorted({c.port for c in links if net.weight_gradient(c.id) or net.input_gradient(c.id)})
+
+
+def _stored(population: PopulationInfo, step: NeuronAdjoint, fields: list[Field], places: dict[str, str], used: set[str]) -> None:
+    """States and saved values of the forward pass that the adjoint reads."""
+    for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
+        if used & {state, f"{state}_prev"}:
+            fields.append(vector("Input", "float", f"state{index}", f"{buffer}[b.index]"))
+        places[state] = f"state{index}[(t + 1) * size + n]"
+        places[f"{state}_prev"] = f"state{index}[t * size + n]"
+    for index, (name, buffer) in enumerate(zip(population.kernel.saved, step.saved, strict=True)):
+        if name in used:
+            fields.append(vector("Input", "float", f"saved{index}", f"{buffer}[b.index]"))
+        places[name] = f"saved{index}[t * size + n]"
+
+
+def _outputs(
+    net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint, fields: list[Field], used: set[str]
+) -> list[Body]:
+    outputs: list[Body] = []
+    for index, buffer in enumerate(step.outputs):
+        ring = ring_size(net, buffer)
+        if ring:
+            cells = assembly.variable("Parts", f"d_{buffer}", f'layout.cells({population.id}, poplar::FLOAT, "d_{buffer}", {ring})', f"gradient of an output of {population.label}")
+            if f"d_o{index}" in used:
+                fields += [vector("InOut", "float", f"d_output{index}", f"{cells}[b.index]"), number(f"ring{index}", ring)]
+        if f"d_o{index}" not in used:
+            continue
+        place = f"d_output{index}[(static_cast<unsigned>(t) % ring{index}) * size + n]"
+        lines = [f"{place} = 0.0f;"] if ring else []
+        lines += _record_lines(net, assembly, population, buffer, index, fields)
+        outputs.append({"index": index, "start": place if ring else "0.0f", "lines": lines})
+    return outputs
+
+
+def _record_lines(net: Network, assembly: Assembly, population: PopulationInfo, buffer: str, index: int, fields: list[Field]) -> list[str]:
+    lines = []
+    for op in net.program.backward:
+        if not isinstance(op, RecordAdjoint) or op.source.buffer != buffer or op.output != net.program.loss_output:
+            continue
+        name = f"d_{op.target.removeprefix('d_')}"
+        cells = assembly.variable("Parts", name, f'layout.cells({population.id}, poplar::FLOAT, "{name}", STEPS)', f"adjoint of a record of {population.label}")
+        field, delay = f"d_record{index}", op.source.delay
+        fields.append(vector("Input", "float", field, f"{cells}[b.index]"))
+        lines += [f"if (t + {delay} < steps)", f"  d_o{index} += {field}[(static_cast<unsigned long>(s) * steps + t + {delay}) * count + c];"]
+    return lines
+
+
+def _add_source_gradient(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
+    fields = [scalar("Input", "int", "k", "first_clock"), integer("interval", "INTERVAL"), integer("steps", "STEPS"),
+              integer("last", "ITERATIONS - 1"), number("samples", "b.samples"), number("count", "b.count")]  # fmt: skip
+    links = net.outgoing(population.id)
+    outputs = sorted({step.outputs.index(c.source_buffer) for c in links})
+    for o in outputs:
+        ring, cells = ring_size(net, step.outputs[o]), f"d_{step.outputs[o]}"
+        assembly.variable("Parts", cells, f'layout.cells({population.id}, poplar::FLOAT, "{cells}", {ring})', f"gradient of an output of {population.label}")
+        fields += [vector("InOut", "float", f"d_output{o}", f"{cells}[b.index]"), number(f"ring{o}", ring)]
+    outgoing: list[Body] = []
+    for index, connection in enumerate(links):
+        fields += _outgoing_fields(net, index, connection)
+        shared = connection.weight is not None and connection.kind == "one_to_one" and net.size(connection.weight) == 1
+        times = "" if connection.weight is None else f"*weight{index} * " if shared else f"weight{index}[c] * "
+        outgoing.append({"index": index, "output": step.outputs.index(connection.source_buffer), "template": connection.kind, "weight_times": times})
+    name = assembly.codelet("source_gradient", "SourceGradient", "Adds what the targets' deltas mean for the outputs of the block.",
+                            f"{population.id} {population.label}", tuple(fields), net.cost(f"source_gradient.{population.id}"),
+                            {"rings": outputs, "outgoing": outgoing})  # fmt: skip
+    assembly.loop("backward", block_loop(net, population, "backward_sources", name, tuple(fields), "gradients of its outputs"))
+
+
+def _outgoing_fields(net: Network, index: int, connection: ConnectionInfo) -> list[Field]:
+    target = net.population(connection.target)
+    delta = f"d_{target.ports[connection.port]}"
+    fields = [integer(f"stage{index}", net.stages[target.id]), integer(f"delay{index}", connection.delay)]
+    if connection.kind == "dense":
+        return [
+            *fields,
+            number(f"outputs{index}", net.neurons[target.id]),
+            vector("Input", "float", f"delta{index}", f"Layout::samples({delta}, b)"),
+            vector("Input", "float", f"weight{index}", f"Layout::neurons({connection.weight}_rows, b)"),
+        ]
+    offset, width = net.offset(connection.id), net.size(connection.source_buffer)
+    fields.append(vector("Input", "float", f"delta{index}", f"Layout::own({delta}.slice({offset}, {offset + width}, 1), b)"))
+    if connection.weight and net.size(connection.weight) == 1:
+        fields.append(scalar("Input", "float", f"weight{index}", f"{connection.weight}_rows[b.group][0]"))
+    elif connection.weight:
+        fields.append(vector("Input", "float", f"weight{index}", f"Layout::neurons({connection.weight}_rows, b)"))
+    return fields
+
+
+def _add_weight_round(net: Network, assembly: Assembly, population: PopulationInfo) -> None:
+    links = [link for link in incoming(net, population.id) if link.limited and link.learned]
+    ports = sorted({link.connection.port for link in links})
+    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *gradient_fields(links)]
+    fields += [vector("Input", "float", f"delta{p}", f"Layout::own(d_{population.ports[p]}, b)") for p in ports]
+    name = assembly.codelet("weight_gradient", "WeightRound", "Adds a further window to the weight gradients.", f"{population.id} {population.label}",
+                            tuple(fields), net.cost(f"weight_round.{population.id}"), {"incoming": [link.body() for link in links]})  # fmt: skip
+    assembly.loop("backward", block_loop(net, population, "backward_rounds", name, tuple(fields), "a further window"))
+
+

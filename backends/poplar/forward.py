@@ -1,0 +1,183 @@
+"""The vertices that run a population's step, and those that only add a further window to its currents."""
+
+from __future__ import annotations
+
+from snnc.backends.poplar.equations import loads, needed, reads, statements
+from snnc.backends.poplar.links import bus_fields, incoming, parameter_field, weight_fields
+from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
+from snnc.compiler.kernel import Kernel
+from snnc.compiler.step_program import NeuronStep, PopulationInfo
+
+
+def block_loop(net: Network, population: PopulationInfo, compute_set: str, codelet: str, fields: tuple[Field, ...], what: str) -> VertexLoop:
+    """A vertex on every block of a population."""
+    return VertexLoop(f"{population.id} {population.label}: {what}", "Block", "b", f"{population.id}.blocks", compute_set, codelet, "b.tile", fields)
+
+
+def clock_fields(net: Network, population: str, clock: str = "second_clock") -> list[Field]:
+    """When and on what a block's vertex works."""
+    return [
+        scalar("Input", "int", "k", clock),
+        integer("stage", net.stages[population]),
+        integer("interval", "INTERVAL"),
+        integer("steps", "STEPS"),
+        number("samples", "b.samples"),
+        number("count", "b.count"),
+    ]
+
+
+def first_field(net: Network, population: str) -> list[Field]:
+    """The block's first neuron, where a connection needs it."""
+    return [number("first", "b.first")] if any(c.kind == "one_to_one" for c in net.incoming(population)) else []
+
+
+def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) -> None:
+    """Add the variables and vertices of ``F2 neurons`` for one population, and of its further windows."""
+    step, kernel = net.step(population.id), population.kernel
+    links = incoming(net, population.id)
+    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *weight_fields(links)]
+    ports, port_fields = _ports(net, assembly, population, any(link.limited for link in links))
+    fields += port_fields
+    places = {f"i{p['index']}": f"sum{p['index']}[c]" for p in ports}
+    pointers, stores = _states(net, assembly, population, step, fields, places)
+    for index, parameter in enumerate(step.parameters):
+        found, places[f"a{index}"] = parameter_field(net, population.id, parameter, f"param{index}")
+        fields.append(found)
+    stores += _saved(net, assembly, population, step, fields)
+    masks, sent = _sent(net, assembly, population, step, fields)
+    records = _records(net, assembly, population, step, fields)
+    results = [s["value"] for s in [*stores, *sent]] + [f"o{o}" for o in masks] + [r["value"] for r in records]
+    code = needed(kernel.forward, results)
+    used = reads(code, results)
+    body: Body = {
+        "pointers": pointers,
+        "ports": ports,
+        "incoming": [link.body() for link in links],
+        "masks": masks,
+        "loads": loads(used, places),
+        "equations": statements(code),
+        "stores": stores + sent,
+        "records": records,
+    }
+    _drop_unused_parameters(fields, used, len(step.parameters))
+    shown = f"{population.id} {population.label}"
+    name = assembly.codelet("forward", "Forward", "One step: currents, equations, what is sent and recorded.", shown, tuple(fields),
+                            net.cost(f"forward.{population.id}"), body)  # fmt: skip
+    assembly.loop("forward", block_loop(net, population, "forward_neurons", name, tuple(fields), "one step"))
+    if any(link.limited for link in links):
+        _add_gather(net, assembly, population)
+
+
+def _drop_unused_parameters(fields: list[Field], used: set[str], parameters: int) -> None:
+    """Remove the fields of parameters that the code does not read."""
+    unread = {f"param{i}" for i in range(parameters) if f"a{i}" not in used}
+    fields[:] = [f for f in fields if f.name not in unread]
+
+
+def _ports(net: Network, assembly: Assembly, population: PopulationInfo, rounds: bool) -> tuple[list[Body], list[Field]]:
+    ports: list[Body] = []
+    fields: list[Field] = []
+    for index, port in enumerate(population.ports):
+        cells = assembly.variable("Parts", port, f"layout.cells({population.id}, poplar::FLOAT, \"{port}\", 1)", f"current {population.label}")
+        fields.append(vector("InOut", "float", f"current{index}", f"{cells}[b.index]"))
+        starts = []
+        for n, bias in enumerate(net.biases(port)):
+            found, place = parameter_field(net, population.id, bias, f"bias{index}_{n}")
+            fields.append(found)
+            starts.append(place)
+        after = [f"for (unsigned c = 0; c < count; ++c)\n        sum{index}[c] = 0.0f;"] if rounds else []
+        ports.append({"index": index, "assign": "+=" if rounds else "=", "start": " + ".join(starts) or "0.0f", "after": after})
+        if rounds:
+            zero = (vector("Output", "float", "values", f"{cells}[b.index]"), number("count", f"{cells}.size(b.index)"))
+            assembly.loop("start", VertexLoop(f"{population.id}: currents at zero", "Block", "b", f"{population.id}.blocks", "zero_currents", "Zero", "b.tile", zero))
+    return ports, fields
+
+
+def keeps_history(net: Network, kernel: Kernel, index: int) -> bool:
+    """Whether a state is kept for every step."""
+    return net.training and kernel.states[index] in kernel.history
+
+
+def _states(
+    net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronStep, fields: list[Field], places: dict[str, str]
+) -> tuple[list[str], list[Body]]:
+    pointers, stores = [], []
+    for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
+        history = keeps_history(net, population.kernel, index)
+        slots = "STEPS + 1" if history else "2"
+        cells = assembly.variable("Parts", buffer, f'layout.cells({population.id}, poplar::FLOAT, "{buffer}", {slots})', f"state {population.label}")
+        assembly.tensors.append(
+            f'tensor("{buffer}_initial", SNNC_STATE, {{BATCH, {net.neurons[population.id]}}}, first_slots({cells}, {slots}), '
+            f"order_of_states({population.id}), true);"
+        )
+        fields.append(vector("InOut", "float", f"state{index}", f"{cells}[b.index]"))
+        before, after = ("t * size", "(t + 1) * size") if history else ("(t == 0 ? 0 : size)", "size")
+        pointers += [f"const float *before{index} = &state{index}[{before}];", f"float *after{index} = &state{index}[{after}];"]
+        places[f"{state}_prev"] = f"before{index}[n]"
+        stores.append({"name": f"after{index}[n]", "value": state})
+    used = {n for a in population.kernel.forward for n in _names(a.value)}
+    return [p for p in pointers if not p.startswith("const") or f"s{p.split('before')[1].split(' ')[0]}_prev" in used], stores
+
+
+def _names(value: object) -> set[str]:
+    from snnc.compiler.expression import symbols
+
+    return set(symbols(value))  # type: ignore[arg-type]
+
+
+def _saved(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronStep, fields: list[Field]) -> list[Body]:
+    stores: list[Body] = []
+    if not net.training or net.adjoint(population.id) is None:
+        return stores
+    for index, (name, buffer) in enumerate(zip(population.kernel.saved, step.saved, strict=True)):
+        cells = assembly.variable("Parts", buffer, f'layout.cells({population.id}, poplar::FLOAT, "{buffer}", STEPS)', f"kept {population.label}")
+        fields.append(vector("InOut", "float", f"saved{index}", f"{cells}[b.index]"))
+        stores.append({"name": f"saved{index}[t * size + n]", "value": name})
+    return stores
+
+
+def _sent(
+    net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronStep, fields: list[Field]
+) -> tuple[list[int], list[Body]]:
+    masks: list[int] = []
+    stores: list[Body] = []
+    for index, buffer in enumerate(step.outputs):
+        store = net.stores.get(buffer)
+        if store is None:
+            continue
+        if store.kind == "events":
+            mask = assembly.variable("Tensor", f"{buffer}_mask", f'layout.mask({population.id}, "{buffer}_mask")', f"a bit for each neuron of {population.label}")
+            fields.append(vector("Output", "unsigned", f"mask{index}", f"Layout::own_words({mask}, {population.id}, b)"))
+            masks.append(index)
+        else:
+            now = assembly.variable("Tensor", f"{buffer}_now", f'layout.matrix({population.id}, "{buffer}_now")', f"values of {population.label}")
+            fields.append(vector("Output", "float", f"value{index}", f"Layout::own({now}, b)"))
+            stores.append({"name": f"value{index}[n]", "value": f"o{index}"})
+    return masks, stores
+
+
+def _records(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronStep, fields: list[Field]) -> list[Body]:
+    records: list[Body] = []
+    n = net.neurons[population.id]
+    for index, output in enumerate(net.records(population.id)):
+        cells = assembly.variable("Parts", output.record, f'layout.cells({population.id}, poplar::FLOAT, "{output.record}", STEPS)', f"record {output.label}")
+        fields.append(vector("InOut", "float", f"record{index}", f"{cells}[b.index]"))
+        assembly.tensors.append(
+            f'tensor("{output.record}", SNNC_RECORD, {{STEPS, BATCH, {n}}}, {cells}.all, order_of_records({population.id}, STEPS, BATCH), false);'
+        )
+        delay, place = output.source.delay, f"record{index}[(static_cast<unsigned long>(s) * steps + t) * count + c]"
+        before = [f"if (t < {delay})\n          {place} = 0.0f;"] if delay else []
+        records.append({"index": index, "delay": delay, "value": f"o{step.outputs.index(output.source.buffer)}", "before": before})
+    return records
+
+
+def _add_gather(net: Network, assembly: Assembly, population: PopulationInfo) -> None:
+    links = [link for link in incoming(net, population.id) if link.limited]
+    ports = sorted({link.connection.port for link in links})
+    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *weight_fields(links)]
+    fields += [vector("InOut", "float", f"current{p}", f"{population.ports[p]}[b.index]") for p in ports]
+    body: Body = {"ports": [{"index": p} for p in ports], "incoming": [link.body() for link in links]}
+    name = assembly.codelet("gather", "Gather", "Adds a further window to the currents.", f"{population.id} {population.label}", tuple(fields),
+                            net.cost(f"gather.{population.id}"), body)  # fmt: skip
+    assembly.loop("forward", block_loop(net, population, "forward_gather", name, tuple(fields), "a further window"))

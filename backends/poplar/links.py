@@ -1,0 +1,101 @@
+"""Fields of a block's vertex for what comes in: buses, weights, parameters, and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.parts import Body, Field, number, scalar, vector
+from snnc.compiler.step_program import ConnectionInfo
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """A connection into a population as its vertices see it; `index` numbers the fields."""
+
+    index: int
+    connection: ConnectionInfo
+    events: bool
+    limited: bool
+    learned: bool
+    weight_size: int
+
+    @property
+    def template(self) -> str:
+        """Stem of the template that prints it."""
+        return f"{self.connection.kind}_{'events' if self.events else 'values'}"
+
+    def body(self) -> Body:
+        """What its template needs."""
+        i, shared = self.index, self.weight_size == 1 and self.connection.kind == "one_to_one"
+        weight = {0: "1.0f"}.get(self.weight_size, f"*weight{i}" if shared else f"weight{i}[c]")
+        return {
+            "index": i,
+            "port": self.connection.port,
+            "template": self.template,
+            "weight": weight,
+            "weight_times": "" if self.weight_size == 0 else f"{weight} * ",
+            "gradient_index": "0" if shared else "c",
+        }
+
+
+def incoming(net: Network, population: str) -> tuple[Incoming, ...]:
+    """All connections into a population."""
+    found = []
+    for index, connection in enumerate(net.incoming(population)):
+        bus = net.buses[connection.id]
+        size = net.size(connection.weight) if connection.weight else 0
+        found.append(Incoming(index, connection, bus.kind == "events", net.limited(bus), net.weight_gradient(connection.id), size))
+    return tuple(found)
+
+
+def bus_fields(net: Network, links: Iterable[Incoming]) -> list[Field]:
+    """Windows that the connections read, and what finds their place in the block."""
+    fields: list[Field] = []
+    for link in links:
+        bus, i = net.buses[link.connection.id], link.index
+        if link.events:
+            store = net.stores[bus.buffer]
+            fields += [
+                vector("Input", store.id_type, f"ids{i}", f"Layout::samples({bus.id}_ids, b)"),
+                vector("Input", "unsigned", f"number{i}", f"Layout::samples({bus.id}_number, b)"),
+                number(f"capacity{i}", bus.capacity),
+            ]
+        else:
+            fields += [
+                vector("Input", "float", f"values{i}", f"Layout::samples({bus.id}_values, b)"),
+                number(f"width{i}", bus.width),
+            ]
+        if link.connection.kind == "one_to_one":
+            fields.append(number(f"offset{i}", net.offset(link.connection.id)))
+    return fields
+
+
+def weight_fields(links: Iterable[Incoming]) -> list[Field]:
+    """Weights that the connections use, as they lie with the target."""
+    fields = []
+    for link in links:
+        name, weight = f"weight{link.index}", link.connection.weight
+        if weight and link.connection.kind == "one_to_one" and link.weight_size == 1:
+            fields.append(scalar("Input", "float", name, f"{weight}_copies[b.group][0]"))
+        elif weight:
+            fields.append(vector("Input", "float", name, f"{weight}[b.group]"))
+    return fields
+
+
+def gradient_fields(links: Iterable[Incoming]) -> list[Field]:
+    """The block's private sums of weight gradients."""
+    return [vector("InOut", "float", f"gradient{k.index}", f"d_{k.connection.weight}[b.index]") for k in links if k.learned]
+
+
+def is_shared(net: Network, parameter: str, population: str) -> bool:
+    """Whether one number serves all neurons of a population."""
+    return net.size(parameter) == 1 and net.neurons[population] > 1
+
+
+def parameter_field(net: Network, population: str, parameter: str, name: str) -> tuple[Field, str]:
+    """Field of a parameter with one value a neuron or one for all, and how the code reads it at column c."""
+    if is_shared(net, parameter, population):
+        return scalar("Input", "float", name, f"{parameter}_copies[b.group][0]"), f"*{name}"
+    return vector("Input", "float", name, f"{parameter}[b.group]"), f"{name}[c]"

@@ -1,0 +1,32 @@
+"""A model file is data: the author's names appear in emitted code only as comments and escaped strings made here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MAX_COMMENT: Final = 80
+
+
+def comment_text(text: str) -> str:
+    """Return `text` as printable ASCII that cannot end a comment, continue a line, or form a trigraph.
+
+    Examples
+    --------
+    >>> comment_text('a*/b\\n#include "x"??/')
+    "a.b.#include 'x'."
+    """
+    plain = "".join(c if " " <= c <= "~" else "." for c in text[: 4 * MAX_COMMENT])
+    for hostile, harmless in (("*/", "."), ("/*", "."), ("??", "?."), ("\\", "."), ('"', "'"), ("{", "("), ("}", ")")):
+        plain = plain.replace(hostile, harmless)
+    return plain.replace("?./", ".")[:MAX_COMMENT].rstrip()
+
+
+def c_string(text: str) -> str:
+    """Return `text` as a C string literal: ASCII, every other byte as a three-digit octal escape.
+
+    Examples
+    --------
+    >>> c_string('a"b??')
+    '"a\\\\042b\\\\077\\\\077"'
+    """
+    return '"' + "".join(chr(b) if chr(b).isascii() and (chr(b).isalnum() or chr(b) in " _-.,:()[]") else f"\\{b:03o}" for b in text.encode()) + '"'

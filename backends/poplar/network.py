@@ -1,0 +1,234 @@
+"""A StepProgram and its Plan, cross-referenced for printing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
+from snnc.compiler.mapping.cost import CodeletCost, codelet_costs
+from snnc.compiler.plan import BusPlan, Plan, PopulationPlan
+from snnc.compiler.step_program import (
+    BiasGradient,
+    ConnectionInfo,
+    DenseInputGradient,
+    DenseWeightGradient,
+    Fill,
+    NeuronAdjoint,
+    NeuronStep,
+    OneToOne,
+    OneToOneInputGradient,
+    OneToOneWeightGradient,
+    OutputInfo,
+    PopulationInfo,
+    StepProgram,
+)
+
+
+@dataclass(frozen=True)
+class Store:
+    """What the relays of one source keep: a buffer, all its buses, how many events a step has room for."""
+
+    buffer: str
+    owner: str
+    width: int
+    kind: str
+    buses: tuple[BusPlan, ...]
+    stored: int
+    before: bool
+    """A slot before step 0 holds a given initial value."""
+    static: bool
+    external: bool
+
+    @property
+    def id_type(self) -> str:
+        """C++ type of an id."""
+        return "unsigned short" if self.width <= 1 << 16 else "unsigned"
+
+    @property
+    def poplar_type(self) -> str:
+        """Poplar type of an id."""
+        return "poplar::UNSIGNED_SHORT" if self.width <= 1 << 16 else "poplar::UNSIGNED_INT"
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """The two inputs of emission and lookups in both."""
+
+    program: StepProgram
+    plan: Plan
+
+    @property
+    def training(self) -> bool:
+        """Whether a training step is printed."""
+        return self.plan.training
+
+    @cached_property
+    def costs(self) -> Mapping[str, CodeletCost]:
+        """Coefficients of every codelet."""
+        return codelet_costs(self.program, self.training)
+
+    def cost(self, name: str) -> CodeletCost:
+        """Coefficients of one codelet."""
+        return self.costs.get(name, CodeletCost())
+
+    @cached_property
+    def stages(self) -> Mapping[str, int]:
+        """Stage of every population and input."""
+        return {**{i.id: -1 for i in self.program.inputs}, **{p.id: p.stage for p in self.plan.populations}}
+
+    @cached_property
+    def buses(self) -> Mapping[str, BusPlan]:
+        """Bus of every connection."""
+        by_id = {b.id: b for b in self.plan.buses}
+        return {c.id: by_id[c.bus] for c in self.plan.connections}
+
+    @cached_property
+    def neurons(self) -> Mapping[str, int]:
+        """Size of every population."""
+        return {p.id: p.neurons for p in self.plan.populations}
+
+    def size(self, buffer: str) -> int:
+        """Elements of a buffer for one sample and step."""
+        return math.prod(self.program.buffers[buffer].shape)
+
+    def step(self, population: str) -> NeuronStep:
+        """The forward operation of a population."""
+        return next(op for op in self.program.forward if isinstance(op, NeuronStep) and op.population == population)
+
+    def adjoint(self, population: str) -> NeuronAdjoint | None:
+        """The backward operation of a population."""
+        if not self.training:
+            return None
+        return next((op for op in self.program.backward if isinstance(op, NeuronAdjoint) and op.population == population), None)
+
+    def incoming(self, population: str) -> tuple[ConnectionInfo, ...]:
+        """Connections into a population."""
+        return tuple(c for c in self.program.connections if c.target == population)
+
+    def outgoing(self, population: str) -> tuple[ConnectionInfo, ...]:
+        """Connections out of a population for which the backward step forms the source's gradient."""
+        return tuple(c for c in self.program.connections if c.source == population and self.input_gradient(c.id))
+
+    def input_gradient(self, connection: str) -> bool:
+        """Whether the gradient of a connection's source is formed."""
+        kinds = DenseInputGradient | OneToOneInputGradient
+        return self.training and any(isinstance(op, kinds) and op.connection == connection for op in self.program.backward)
+
+    def weight_gradient(self, connection: str) -> bool:
+        """Whether the gradient of a connection's weight is formed."""
+        kinds = DenseWeightGradient | OneToOneWeightGradient
+        return self.training and any(isinstance(op, kinds) and op.connection == connection for op in self.program.backward)
+
+    def offset(self, connection: str) -> int:
+        """First target neuron of a one-to-one connection."""
+        return next((op.offset for op in self.program.forward if isinstance(op, OneToOne) and op.connection == connection), 0)
+
+    def biases(self, port: str) -> tuple[str, ...]:
+        """Biases of a port's current."""
+        return tuple(b for op in self.program.forward if isinstance(op, Fill) and op.target == port for b in op.biases)
+
+    def bias_ports(self, bias: str) -> tuple[str, ...]:
+        """Ports that a bias starts."""
+        return tuple(op.target for op in self.program.forward if isinstance(op, Fill) and bias in op.biases)
+
+    def bias_learned(self, bias: str) -> bool:
+        """Whether the gradient of a bias is formed."""
+        learned = {op.parameter for op in self.program.update}
+        found = any(isinstance(op, BiasGradient) and op.target in self.bias_ports(bias) for op in self.program.backward)
+        return self.training and found and bias in learned
+
+    def records(self, population: str) -> tuple[OutputInfo, ...]:
+        """Outputs of the network that a population writes."""
+        buffers = self.step(population).outputs
+        return tuple(o for o in self.program.outputs if o.source.buffer in buffers)
+
+    def limited(self, bus: BusPlan) -> bool:
+        """Whether a window of `bus` may hold less than a step has, and further windows follow."""
+        return bus.kind == "events" and bus.mode == "exact" and bus.capacity < bus.width
+
+    @property
+    def rounds(self) -> bool:
+        """Whether further windows exist at all."""
+        return any(self.limited(b) for b in self.plan.buses)
+
+    def last_step(self, bus: BusPlan) -> int:
+        """The last step of the source that somebody reads."""
+        return self.plan.steps - 1 - min(c.delay for c in self.plan.connections if c.bus == bus.id)
+
+    @cached_property
+    def stores(self) -> Mapping[str, Store]:
+        """Relay memories, by buffer."""
+        return {buffer: self._store(buffer) for buffer in dict.fromkeys(b.buffer for b in self.plan.buses)}
+
+    def _store(self, buffer: str) -> Store:
+        buses = tuple(b for b in self.plan.buses if b.buffer == buffer)
+        if len({(b.kind, b.relays) for b in buses}) != 1:
+            raise PlanMismatchError(f"the buses {', '.join(b.id for b in buses)} of one source differ in kind or relays.")
+        first = buses[0]
+        given = next((i for i in self.program.inputs if i.id == first.source), None)
+        return Store(
+            buffer=buffer,
+            owner=first.source,
+            width=first.width,
+            kind=first.kind,
+            buses=buses,
+            stored=max(b.width if b.mode == "exact" else b.capacity for b in buses),
+            before=buffer in self.initial_outputs,
+            static=given is not None and given.static,
+            external=given is not None,
+        )
+
+    @cached_property
+    def initial_outputs(self) -> frozenset[str]:
+        """Output buffers whose value before step 0 a caller may give."""
+        found = set()
+        for ref in self.program.state_inputs.values():
+            info = self.population(ref.node)
+            if ref.name not in info.kernel.states and ref.name in info.output_buffers:
+                found.add(info.output_buffers[ref.name])
+        return frozenset(found)
+
+    def population(self, name: str) -> PopulationInfo:
+        """A population by id."""
+        return next(p for p in self.program.populations if p.id == name)
+
+    def check(self) -> None:
+        """Raise where the plan does not fit the program or the program asks for what cannot be printed.
+
+        Raises
+        ------
+        PlanMismatchError
+            Blocks or relays do not cover everything once, in order.
+        UnsupportedOnPoplarError
+            A weight belongs to several connections, or an output shows an input.
+        """
+        if {p.id for p in self.plan.populations} != {p.id for p in self.program.populations}:
+            raise PlanMismatchError("the plan and the program hold different populations; map this program again.")
+        for placed in self.plan.populations:
+            _check_blocks(placed, self.plan.batch)
+        weights = [c.weight for c in self.program.connections if c.weight]
+        for weight in sorted({w for w in weights if weights.count(w) > 1}):
+            raise UnsupportedOnPoplarError(f"the weight {self.program.parameters[weight].label!r} is shared by several connections; give each its own.")
+        for output in self.program.outputs:
+            if not any(output.source.buffer in self.step(p.id).outputs for p in self.program.populations):
+                raise UnsupportedOnPoplarError(f"the output {output.label!r} shows no output port of a population; put a population in between.")
+
+
+def _check_blocks(placed: PopulationPlan, batch: int) -> None:
+    neuron, sample, columns = 0, batch, (0, 0)
+    for block in placed.blocks:
+        if sample == batch:
+            if block.first != neuron or block.sample != 0:
+                break
+            neuron, sample, columns = block.first + block.count, block.samples, (block.tile, block.first)
+            continue
+        if (block.tile, block.first) != columns or block.sample != sample:
+            break
+        sample += block.samples
+    else:
+        if neuron == placed.neurons and sample == batch:
+            return
+    raise PlanMismatchError(f"the blocks of {placed.id} do not cover {placed.neurons} neurons and {batch} samples once, in order.")

@@ -1,0 +1,115 @@
+"""What templates print: codelets with their fields, variables, loops that add vertices, statements. Plain data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from snnc.compiler.mapping.cost import CodeletCost
+
+FieldKind: TypeAlias = Literal["edge", "number", "integer"]
+Body: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a codelet, and the C++ expression that the host connects to it."""
+
+    name: str
+    type: str
+    kind: FieldKind
+    value: str
+
+
+def vector(access: Literal["Input", "Output", "InOut"], element: str, name: str, value: str) -> Field:
+    """Return a vector edge."""
+    return Field(name, f"{access}<Vector<{element}, VectorLayout::ONE_PTR>>", "edge", value)
+
+
+def scalar(access: Literal["Input", "Output", "InOut"], element: str, name: str, value: str) -> Field:
+    """Return an edge of one element."""
+    return Field(name, f"{access}<{element}>", "edge", value)
+
+
+def number(name: str, value: object) -> Field:
+    """Return an unsigned constant."""
+    return Field(name, "unsigned", "number", str(value))
+
+
+def integer(name: str, value: object) -> Field:
+    """Return a signed constant."""
+    return Field(name, "int", "integer", str(value))
+
+
+@dataclass(frozen=True)
+class Codelet:
+    """One class of ``codelets.cpp``."""
+
+    name: str
+    template: str
+    title: str
+    serves: list[str]
+    fields: tuple[Field, ...]
+    cost: CodeletCost
+    body: Body
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A member of the network class in ``host.cpp``."""
+
+    type: str
+    name: str
+    value: str
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class VertexLoop:
+    """``for (item : range) add a vertex of codelet``."""
+
+    comment: str
+    item_type: str
+    item: str
+    range: str
+    compute_set: str
+    codelet: str
+    tile: str
+    fields: tuple[Field, ...]
+
+
+@dataclass
+class Assembly:
+    """What has been put together so far; codelets of equal structure are one."""
+
+    codelets: list[Codelet] = field(default_factory=list)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    loops: dict[str, list[VertexLoop]] = field(default_factory=dict)
+    tensors: list[str] = field(default_factory=list)
+    refresh: list[str] = field(default_factory=list)
+    start: list[str] = field(default_factory=list)
+
+    def variable(self, kind: str, name: str, value: str, comment: str = "") -> str:
+        """Declare a member once and return its name."""
+        self.variables.setdefault(name, Variable(kind, name, value, comment))
+        return name
+
+    def codelet(self, template: str, prefix: str, title: str, serves: str, fields: tuple[Field, ...], cost: CodeletCost, body: Body) -> str:
+        """Return the name of the class for this structure, a new one when none is equal."""
+        key = _key(template, fields, cost, body)
+        for known in self.codelets:
+            if _key(known.template, known.fields, known.cost, known.body) == key:
+                known.serves.append(serves)
+                return known.name
+        name = f"{prefix}{sum(c.template == template for c in self.codelets)}"
+        self.codelets.append(Codelet(name, template, title, [serves], fields, cost, body))
+        return name
+
+    def loop(self, group: str, loop: VertexLoop) -> None:
+        """Add vertices to the section `group`."""
+        self.loops.setdefault(group, []).append(loop)
+
+
+def _key(template: str, fields: tuple[Field, ...], cost: CodeletCost, body: Body) -> str:
+    return json.dumps([template, [(f.name, f.type, f.kind) for f in fields], cost.to_dict(), body], sort_keys=True)

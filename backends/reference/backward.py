@@ -1,0 +1,93 @@
+"""One function for each backward operation: what it adds to the adjoints at step t."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+import numpy as np
+
+from snnc.backends.engine import Array
+from snnc.backends.reference.forward import kernel_of
+from snnc.backends.reference.memory import Memory
+from snnc.compiler.interpret import evaluate
+from snnc.compiler.step_program import (
+    BackwardOp,
+    BiasGradient,
+    DenseInputGradient,
+    DenseWeightGradient,
+    NeuronAdjoint,
+    OneToOneInputGradient,
+    OneToOneWeightGradient,
+    RecordAdjoint,
+    Value,
+)
+
+
+@singledispatch
+def run_backward(op: BackwardOp, memory: Memory, t: int) -> None:
+    """Run `op` at step `t`; steps run from the last to the first."""
+    raise TypeError(op)
+
+
+def _add_to_source(memory: Memory, source: Value, t: int, adjoint: Array) -> None:
+    if t >= source.delay:
+        memory[f"d_{source.buffer}"][t - source.delay] += adjoint
+
+
+def _sum_like(memory: Memory, gradient: str, values: Array) -> None:
+    """Add [B, n] to a gradient of one value a neuron, or of one for all."""
+    memory[gradient][...] += values.sum(axis=0) if memory[gradient].ndim else values.sum()
+
+
+@run_backward.register
+def _record(op: RecordAdjoint, memory: Memory, t: int) -> None:
+    _add_to_source(memory, op.source, t, memory[f"d_{op.target}"][t])
+
+
+@run_backward.register
+def _neuron(op: NeuronAdjoint, memory: Memory, t: int) -> None:
+    kernel = kernel_of(memory, op.population)
+    environment = {canonical: memory[name] for canonical, name in zip(kernel.parameters, op.parameters, strict=True)}
+    for canonical, name in zip(kernel.states, op.states, strict=True):
+        environment[f"d_{canonical}"] = memory[f"d_{name}"][t + 1]
+        if canonical in kernel.history:
+            environment[f"{canonical}_prev"], environment[canonical] = memory[name][t], memory[name][t + 1]
+    environment |= {canonical: memory[name][t] for canonical, name in zip(kernel.saved, op.saved, strict=True)}
+    environment |= {f"d_{canonical}": memory[f"d_{name}"][t] for canonical, name in zip(kernel.outputs, op.outputs, strict=True)}
+    found = evaluate(kernel.backward, environment)
+    for canonical, name in zip(kernel.states, op.states, strict=True):
+        memory[f"d_{name}"][t] = found[f"d_{canonical}_prev"]
+    for canonical, name in zip(kernel.inputs, op.currents, strict=True):
+        memory[f"d_{name}"][:] = found[f"d_{canonical}"]
+    like = memory[f"d_{(*op.currents, *op.outputs, *op.states)[0]}"]
+    for canonical, gradient in zip(kernel.learnable, op.gradients, strict=True):
+        _sum_like(memory, gradient, np.broadcast_to(found[f"d_{canonical}"], (memory.batch, like.shape[-1])))
+
+
+@run_backward.register
+def _dense_input(op: DenseInputGradient, memory: Memory, t: int) -> None:
+    if t >= op.source.delay:
+        _add_to_source(memory, op.source, t, memory[f"d_{op.target}"] @ memory[op.weight])
+
+
+@run_backward.register
+def _dense_weight(op: DenseWeightGradient, memory: Memory, t: int) -> None:
+    memory[op.gradient][:] += memory[f"d_{op.target}"].T @ memory.read(op.source, t)
+
+
+@run_backward.register
+def _one_to_one_input(op: OneToOneInputGradient, memory: Memory, t: int) -> None:
+    length = memory[op.source.buffer].shape[-1]
+    part = memory[f"d_{op.target}"][:, op.offset : op.offset + length]
+    _add_to_source(memory, op.source, t, part if op.weight is None else memory[op.weight] * part)
+
+
+@run_backward.register
+def _one_to_one_weight(op: OneToOneWeightGradient, memory: Memory, t: int) -> None:
+    source = memory.read(op.source, t)
+    _sum_like(memory, op.gradient, memory[f"d_{op.target}"][:, op.offset : op.offset + source.shape[1]] * source)
+
+
+@run_backward.register
+def _bias(op: BiasGradient, memory: Memory, t: int) -> None:
+    memory[op.gradient][:] += memory[f"d_{op.target}"].sum(axis=0)

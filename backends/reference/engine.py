@@ -1,0 +1,120 @@
+"""The reference engine: any number of steps, any batch, float32 or float64."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.backends.engine import Array, Initial
+from snnc.backends.errors import NotTrainableError
+from snnc.backends.reference.backward import run_backward
+from snnc.backends.reference.forward import run_forward
+from snnc.backends.reference.memory import Memory
+from snnc.backends.reference.optimizers import OptimizerState
+from snnc.backends.reference.stepping import Window
+from snnc.compiler.step_program import StepProgram
+
+
+class ReferenceEngine:
+    """Executes `program` as its page says, operation by operation.
+
+    Parameters
+    ----------
+    program
+        What to run.
+    dtype
+        float32 or float64, for everything.
+    """
+
+    steps: int | None = None
+    batch: int | None = None
+
+    def __init__(self, program: StepProgram, dtype: npt.DTypeLike = np.float32) -> None:
+        self.program = program
+        self.steps = program.steps
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self._parameters = {name: p.value.astype(self.dtype) for name, p in program.parameters.items()}
+        self._optimizer = None if program.optimizer is None else OptimizerState(program.optimizer)
+        self._gradients: dict[str, Array] = {}
+        self._window: Window | None = None
+
+    def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        memory = self._run(inputs, initial)
+        return {o.id: memory[o.record].reshape(memory.steps, memory.batch, *o.shape) for o in self.program.outputs}
+
+    def loss_and_gradients(self, inputs: Mapping[str, Array], target: Array, initial: Initial | None = None) -> tuple[float, dict[str, Array]]:
+        """Run a sequence forward and back without changing anything.
+
+        Raises
+        ------
+        NotTrainableError
+            The program has no loss.
+        """
+        program = self.program
+        if program.loss is None:
+            raise NotTrainableError(f"{program.name!r} was compiled without a loss; give one to train it.")
+        memory = self._run(inputs, initial or {})
+        record = next(o.record for o in program.outputs if o.id == program.loss_output)
+        loss, memory[f"d_{record}"][:] = program.loss.value_and_gradient(memory[record], target)
+        for t in reversed(range(memory.steps)):
+            for op in program.backward:
+                run_backward(op, memory, t)
+        learned = {name: f"d_{name}" for name in program.parameters if f"d_{name}" in program.buffers}
+        return loss, {name: memory[gradient] for name, gradient in learned.items()}
+
+    def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        if self._optimizer is None:
+            raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
+        loss, self._gradients = self.loss_and_gradients(inputs, target)
+        self._optimizer.begin()
+        for op in self.program.update:
+            self._optimizer.change(op.parameter, self._parameters[op.parameter], self._gradients[op.parameter], learning_rate)
+        return loss
+
+    def gradients(self) -> dict[str, Array]:
+        """See :class:`~snnc.backends.engine.GradientEngine`."""
+        return {name: gradient.copy() for name, gradient in self._gradients.items()}
+
+    def get_parameters(self) -> dict[str, Array]:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        return {name: value.copy() for name, value in self._parameters.items()}
+
+    def set_parameters(self, values: Mapping[str, Array]) -> None:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        for name, value in values.items():
+            self._parameters[name][...] = value
+
+    def reset(self, batch: int, initial: Initial) -> None:
+        """See :class:`~snnc.backends.engine.SteppingEngine`."""
+        self._window = Window(self.program, batch, self._parameters, self.dtype, initial)
+
+    def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """See :class:`~snnc.backends.engine.SteppingEngine`."""
+        if self._window is None:
+            self.reset(len(next(iter(inputs.values()))), {})
+        assert self._window is not None
+        return self._window.step(inputs)
+
+    def counters(self) -> dict[str, int]:
+        """Nothing is ever dropped here."""
+        return {"dropped_spikes": 0}
+
+    def close(self) -> None:
+        """Forget the state between steps and the last gradients."""
+        self._window, self._gradients = None, {}
+
+    def _run(self, inputs: Mapping[str, Array], initial: Initial) -> Memory:
+        steps, batch = next(iter(inputs.values())).shape[:2]
+        memory = Memory(self.program, steps, batch, self._parameters, self.dtype)
+        memory.set_initial(initial)
+        for info in self.program.inputs:
+            memory[f"{info.id}_in"][:] = inputs[info.id].reshape(steps, batch, -1)
+        for t in range(steps):
+            for op in self.program.forward:
+                run_forward(op, memory, t)
+        return memory

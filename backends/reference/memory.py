@@ -1,0 +1,93 @@
+"""The arrays of a running step program."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from snnc.backends.engine import Array, Initial
+from snnc.backends.errors import MemoryNeededError
+from snnc.compiler.step_program import Buffer, StepProgram, Value
+
+
+@dataclass
+class Memory:
+    """Arrays of one sequence, by the names of the program's buffers.
+
+    "sequence" buffers are [T, B, n] (states [T + 1, B, n]), "step" buffers [B, n], parameters as they are.
+    """
+
+    program: StepProgram
+    steps: int
+    batch: int
+    parameters: Mapping[str, Array]
+    dtype: np.dtype[Any]
+    arrays: dict[str, Array] = field(default_factory=dict)
+    before: dict[str, Array] = field(default_factory=dict)
+    """What delayed reads of a buffer see before the first step, where that is not 0."""
+
+    def __post_init__(self) -> None:
+        check_memory(self.program, self.steps, self.batch, self.dtype)
+        for buffer in self.program.buffers.values():
+            if buffer.role == "parameter":
+                self.arrays[buffer.name] = self.parameters[buffer.name]
+            else:
+                self.arrays[buffer.name] = np.zeros(_shape(buffer, self.steps, self.batch), self.dtype)
+
+    def __getitem__(self, name: str) -> Array:
+        return self.arrays[name]
+
+    def read(self, value: Value, t: int) -> Array:
+        """Return [B, n]: what `value` is at step `t`."""
+        if t >= value.delay:
+            now: Array = self.arrays[value.buffer][t - value.delay]
+            return now
+        return self.before.get(value.buffer, np.zeros_like(self.arrays[value.buffer][0]))
+
+    def set_initial(self, initial: Initial) -> None:
+        """Set slot 0 of every state to the program's initial value, or to that of `initial`."""
+        for info in self.program.populations:
+            for state, value in zip(info.kernel.states, info.initial, strict=True):
+                given = initial.get((info.id, state))
+                first = value.reshape(-1) if given is None else np.reshape(given, (self.batch, -1))
+                self.arrays[f"{info.id}_{state}"][0] = first
+            for buffer in info.output_buffers.values():
+                if (info.id, buffer) in initial:
+                    self.before[buffer] = np.reshape(initial[info.id, buffer], (self.batch, -1)).astype(self.dtype)
+
+
+def check_memory(program: StepProgram, steps: int, batch: int, dtype: np.dtype[Any]) -> None:
+    """Refuse a sequence that the machine's memory cannot hold, before any of it is taken.
+
+    Raises
+    ------
+    MemoryNeededError
+        With the bytes that are needed and there.
+    """
+    needed = sum(math.prod(_shape(b, steps, batch)) for b in program.buffers.values()) * dtype.itemsize
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > there:
+        raise MemoryNeededError(
+            f"{program.name!r} with {steps} steps and a batch of {batch} needs {needed / 2**30:.1f} GiB; this machine has "
+            f"{there / 2**30:.1f} GiB. Take a smaller batch or fewer steps."
+        )
+
+
+def _shape(buffer: Buffer, steps: int, batch: int) -> tuple[int, ...]:
+    match buffer.lifetime:
+        case "program":
+            return buffer.shape
+        case "step":
+            return (batch, *buffer.shape)
+        case _:
+            is_state = buffer.role == "state" or (buffer.role == "adjoint" and _is_state(buffer.name))
+            return (steps + is_state, batch, *buffer.shape)
+
+
+def _is_state(adjoint: str) -> bool:
+    return adjoint.startswith("d_p") and adjoint.rpartition("_")[2].startswith("s")

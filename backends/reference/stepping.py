@@ -1,0 +1,43 @@
+"""A network run one step at a time: a window of the last steps, as long as the longest delay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from snnc.backends.engine import Array, Initial
+from snnc.backends.reference.forward import run_forward
+from snnc.backends.reference.memory import Memory
+from snnc.compiler.step_program import Dense, OneToOne, Record, StepProgram
+
+
+class Window:
+    """Memory of D + 1 steps, D the longest delay; the step that runs is always the last of them, once the window is full."""
+
+    def __init__(self, program: StepProgram, batch: int, parameters: Mapping[str, Array], dtype: np.dtype[Any], initial: Initial) -> None:
+        reads = [op.source.delay for op in program.forward if isinstance(op, Dense | OneToOne | Record)]
+        self.memory = Memory(program, max(reads, default=0) + 1, batch, parameters, dtype)
+        self.memory.set_initial(initial)
+        self.filled = 0
+
+    def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run one step: input id -> [B, *shape] to output id -> [B, *shape]."""
+        memory, program = self.memory, self.memory.program
+        if self.filled == memory.steps:
+            self._shift()
+        t, self.filled = self.filled, self.filled + 1
+        for info in program.inputs:
+            memory[f"{info.id}_in"][t] = inputs[info.id].reshape(memory.batch, -1)
+        for op in program.forward:
+            run_forward(op, memory, t)
+        return {o.id: memory[o.record][t].reshape(memory.batch, *o.shape).copy() for o in program.outputs}
+
+    def _shift(self) -> None:
+        """Drop the oldest step."""
+        for buffer in self.memory.program.buffers.values():
+            if buffer.lifetime == "sequence" and buffer.role != "adjoint":
+                array = self.memory[buffer.name]
+                array[:-1] = array[1:].copy()
+        self.filled -= 1

@@ -1,0 +1,63 @@
+"""The losses by name, as the command line and configuration files give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from snnc.compiler.errors import UnknownLossError
+from snnc.compiler.losses.base import Loss
+from snnc.compiler.losses.ce_count import CrossEntropyCount
+from snnc.compiler.losses.ce_max_membrane import CrossEntropyMaxMembrane
+from snnc.compiler.losses.ce_mean_membrane import CrossEntropyMeanMembrane
+from snnc.compiler.losses.ce_rate import CrossEntropyRate
+from snnc.compiler.losses.mse_count import MeanSquaredCount
+
+LOSSES: Final[tuple[type[Loss], ...]] = (
+    CrossEntropyCount,
+    CrossEntropyRate,
+    CrossEntropyMeanMembrane,
+    CrossEntropyMaxMembrane,
+    MeanSquaredCount,
+)
+"""All losses; each can be made without arguments."""
+
+_ALIASES: Final[Mapping[str, str]] = {
+    "count": "ce_count",
+    "spike_count": "ce_count",
+    "rate": "ce_rate",
+    "spike_rate": "ce_rate",
+    "mean_membrane": "ce_mean_membrane",
+    "max_membrane": "ce_max_membrane",
+    "mse": "mse_count",
+}
+
+
+def parse_loss(text: str) -> Loss:
+    """Make a loss from its name: ``"ce_count"``, ``"mean membrane"``, ``"mse_count:0.8,0.2"``.
+
+    Raises
+    ------
+    UnknownLossError
+        The name or its numbers are not those of a loss.
+
+    Examples
+    --------
+    >>> parse_loss("mse_count:0.8,0.2")
+    MeanSquaredCount(correct_rate=0.8, incorrect_rate=0.2)
+    """
+    name, _, numbers = text.strip().partition(":")
+    key = "_".join(name.lower().replace("-", " ").split()).removesuffix("_loss")
+    key = _ALIASES.get(key, key)
+    kinds = {kind.name: kind for kind in LOSSES}
+    if key not in kinds:
+        raise UnknownLossError(f"the loss {text!r} is not known; snnc knows {', '.join(kinds)} (or {', '.join(_ALIASES)}).")
+    if not numbers:
+        return kinds[key]()
+    try:
+        values = [float(number) for number in numbers.split(",")]
+    except ValueError:
+        raise UnknownLossError(f"the loss {text!r} has {numbers!r} where numbers should be, as in 'mse_count:0.8,0.2'.") from None
+    if kinds[key] is not MeanSquaredCount or len(values) > 2:
+        raise UnknownLossError(f"the loss {text!r} has {len(values)} number(s); only 'mse_count' takes any: correct rate, incorrect rate.")
+    return MeanSquaredCount(*values)

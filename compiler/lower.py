@@ -1,0 +1,277 @@
+"""Graph to StepProgram: ids and buffers, the operations of one step forward, and what training adds.
+
+See :mod:`snnc.compiler.step_program` for what comes out and :mod:`snnc.compiler.lower_backward` for the backward half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from snnc.compiler.adjoint import derive_kernel
+from snnc.compiler.connections import Link, execution_order, links, recorded, recurrent
+from snnc.compiler.errors import InvalidValueError
+from snnc.compiler.graph import Array, Graph, Input, Linear, Output, Population, StateRef, source_ports
+from snnc.compiler.kernel import Kernel
+from snnc.compiler.loss_output import choose_loss_output
+from snnc.compiler.losses import Loss
+from snnc.compiler.lower_backward import Backward, Trained, find_trained, lower_backward
+from snnc.compiler.optimizers import Optimizer
+from snnc.compiler.passes.flow import run_flow
+from snnc.compiler.shapes import PortMap, size
+from snnc.compiler.step_program import (
+    Buffer,
+    ConnectionInfo,
+    Dense,
+    Fill,
+    ForwardOp,
+    InputInfo,
+    Lifetime,
+    NeuronStep,
+    OneToOne,
+    OutputInfo,
+    Parameter,
+    PopulationInfo,
+    Record,
+    Role,
+    StepProgram,
+    Value,
+)
+from snnc.compiler.surrogate import Surrogate
+from snnc.compiler.surrogates import atan
+from snnc.compiler.verify import verify
+
+
+def lower(
+    graph: Graph,
+    *,
+    loss: Loss | None = None,
+    loss_output: str | None = None,
+    optimizer: Optimizer | None = None,
+    surrogate: Surrogate | None = None,
+    steps: int | None = None,
+    train_recurrent: bool = True,
+) -> StepProgram:
+    """Verify `graph`, run the default flow of passes over it and write it as a step program.
+
+    Parameters
+    ----------
+    graph
+        A graph of any front end; stays as it is.
+    loss
+        With one, the backward step is there too; without, only the forward step.
+    loss_output
+        An output, a population or ``"population.port"`` that the loss reads; by default see
+        :func:`~snnc.compiler.loss_output.choose_loss_output`.
+    optimizer
+        With one, the update is there too.
+    surrogate
+        Derivative of ``spike`` for populations that name none; ``atan(2)`` by default.
+    steps
+        T where it is fixed; the graph's own by default.
+    train_recurrent
+        False leaves the weights of connections on a cycle as they are.
+
+    Raises
+    ------
+    GraphError
+        The graph, or how the loss fits it, is refused.
+    """
+    if steps is not None and steps < 1:
+        raise InvalidValueError(f"steps is {steps}; a network runs at least 1 step.")
+    chosen = None
+    if loss is not None:
+        verify(graph)
+        graph, chosen = choose_loss_output(graph, loss, loss_output)
+    graph = run_flow(graph)
+    ports = verify(graph, steps=steps)
+    found = links(graph, ports)
+    trained = None
+    if loss is not None and chosen is not None:
+        frozen = frozenset() if train_recurrent else recurrent(found)
+        trained = find_trained(graph, found, loss, recorded(graph, chosen)[0], frozen)
+    draft = _Draft(graph, ports, found, trained or Trained(), surrogate or atan(2.0))
+    _add_inputs(draft)
+    _add_populations(draft)
+    forward = _forward(draft)
+    outputs, records = _outputs(draft)
+    backward = Backward((), ())
+    if chosen is not None:
+        offsets = {op.connection: op.offset for op in forward if isinstance(op, OneToOne)}
+        backward = lower_backward(draft, next(o for o in outputs if o.label == chosen), offsets, optimizer is not None)
+    return StepProgram(
+        name=graph.name,
+        buffers=draft.buffers,
+        forward=(*forward, *records),
+        backward=backward.operations,
+        update=backward.update,
+        inputs=tuple(draft.inputs),
+        populations=tuple(draft.populations),
+        connections=tuple(draft.connections),
+        outputs=tuple(outputs),
+        parameters=draft.parameters,
+        loss=loss,
+        loss_output=None if chosen is None else next(o.id for o in outputs if o.label == chosen),
+        optimizer=optimizer if loss is not None else None,
+        steps=graph.steps if steps is None else steps,
+        state_inputs=_state_inputs(draft),
+        assumptions=tuple(graph.assumptions),
+    )
+
+
+@dataclass
+class _Draft:
+    """A step program in the making."""
+
+    graph: Graph
+    ports: PortMap
+    links: tuple[Link, ...]
+    trained: Trained
+    surrogate: Surrogate
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    parameters: dict[str, Parameter] = field(default_factory=dict)
+    inputs: list[InputInfo] = field(default_factory=list)
+    populations: list[PopulationInfo] = field(default_factory=list)
+    connections: list[ConnectionInfo] = field(default_factory=list)
+    steps: list[NeuronStep] = field(default_factory=list)
+    ids: dict[str, str] = field(default_factory=dict)
+    """Node name to id."""
+    sources: dict[tuple[str, str], str] = field(default_factory=dict)
+    """(node, port) to the buffer that holds its values."""
+
+    def buffer(self, name: str, role: Role, length: int | None, lifetime: Lifetime, kind: str = "values") -> str:
+        """Add a buffer of `length` elements (None: a scalar) and return its name."""
+        shape = () if length is None else (length,)
+        self.buffers[name] = Buffer(name, role, shape, lifetime, "spikes" if kind == "spikes" else "values")
+        return name
+
+    def parameter(self, name: str, label: str, value: Array | float, learnable: bool) -> str:
+        """Add a parameter with its buffer; arrays of neurons become vectors."""
+        array = np.array(value, dtype=np.float32)
+        array = array if array.ndim == 0 or name.endswith("_w") and array.ndim == 2 else array.reshape(-1)
+        self.parameters[name] = Parameter(name, label, array, learnable)
+        self.buffers[name] = Buffer(name, "parameter", array.shape, "program")
+        return name
+
+
+def _add_inputs(draft: _Draft) -> None:
+    for name, operation in draft.graph.of_type(Input):
+        id_ = draft.ids[name] = f"x{len(draft.inputs)}"
+        draft.inputs.append(InputInfo(id_, name, operation.shape, operation.kind, operation.layout))
+        draft.sources[name, "out"] = draft.buffer(f"{id_}_in", "input", size(operation.shape), "sequence", operation.kind)
+
+
+def _add_populations(draft: _Draft) -> None:
+    order = execution_order(draft.graph, draft.links)
+    draft.ids.update({name: f"p{number}" for number, name in enumerate(order)})
+    read = {(link.source, link.source_port) for link in draft.links}
+    read |= {recorded(draft.graph, output)[:2] for output, _ in draft.graph.of_type(Output)}
+    kernels: dict[object, Kernel] = {}
+    for name in order:
+        used = tuple(p for p in source_ports(draft.graph.operation(name)) if (name, p) in read)
+        _add_population(draft, name, used, kernels)
+
+
+def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: dict[object, Kernel]) -> None:
+    id_, population = draft.ids[name], draft.graph.operation(name)
+    assert isinstance(population, Population)
+    model, length = population.model, size(population.shape)
+    surrogate = population.surrogate or draft.surrogate
+    kernel = _kernel(population, used, surrogate, name in draft.trained.populations, kernels)
+    ports = tuple(draft.buffer(f"{id_}_{i}", "current", length, "step") for i in kernel.inputs)
+    states = tuple(draft.buffer(f"{id_}_{s}", "state", length, "sequence") for s in kernel.states)
+    outputs = {}
+    for canonical, port in zip(kernel.outputs, used, strict=True):
+        kind = draft.ports[name, port].kind
+        outputs[port] = draft.sources[name, port] = draft.buffer(f"{id_}_{canonical}", "output", length, "sequence", kind)
+    saved = tuple(draft.buffer(f"{id_}_{k}", "saved", length, "sequence") for k in kernel.saved)
+    parameters = []
+    for canonical, label in zip(kernel.parameters, (kernel.labels[a] for a in kernel.parameters), strict=True):
+        value = population.parameters.get(label, model.parameters[label])
+        parameters.append(draft.parameter(f"{id_}_{canonical}", f"{name}.{label}", value, label in population.learnable))
+    labels = [kernel.labels[s] for s in kernel.states]
+    initial = tuple(np.array(population.initial.get(s, model.states[s]), dtype=np.float32) for s in labels)
+    draft.populations.append(PopulationInfo(id_, name, population.shape, model, kernel, surrogate, initial, ports, outputs))
+    draft.steps.append(NeuronStep(id_, ports, states, tuple(parameters), tuple(outputs.values()), saved))
+
+
+def _kernel(population: Population, used: tuple[str, ...], surrogate: Surrogate, trained: bool, known: dict[object, Kernel]) -> Kernel:
+    """Derive the kernel of a population, or find that of an equal one; without training it keeps nothing for an adjoint."""
+    model = population.model
+    learnable = tuple(p for p in model.parameters if p in population.learnable) if trained else ()
+    structure = (model.inputs, tuple(model.states), tuple(model.parameters), model.equations)
+    key = (structure, used, learnable, surrogate.derivative if trained else None)
+    if key not in known:
+        kernel = derive_kernel(model, surrogate, learnable, used)
+        known[key] = kernel if trained else replace(kernel, backward=(), history=(), saved=())
+    return known[key]
+
+
+def _forward(draft: _Draft) -> list[ForwardOp]:
+    """Each population's currents, then its equations; adds the connections on the way."""
+    operations: list[ForwardOp] = []
+    for info, step in zip(draft.populations, draft.steps, strict=True):
+        incoming = [link for link in draft.links if link.target == info.label]
+        for number, (port, current) in enumerate(zip(info.model.inputs, info.ports, strict=True)):
+            arriving = [_connect(draft, link, number) for link in incoming if link.target_port == port]
+            operations.append(Fill(current, tuple(c.bias for c, _ in arriving if c.bias is not None)))
+            operations += [_arrival(c, current, offset) for c, offset in arriving]
+        operations.append(step)
+    return operations
+
+
+def _connect(draft: _Draft, link: Link, port: int) -> tuple[ConnectionInfo, int]:
+    id_ = f"c{len(draft.connections)}"
+    dense = isinstance(link.operation, Linear)
+    source = draft.sources[link.source, link.source_port]
+    weight = bias = None
+    if link.operation is not None and link.operation.weight is not None:
+        learnable = link.operation.learnable and link not in draft.trained.frozen
+        weight = draft.parameter(f"{id_}_w", f"{link.label}.weight", link.operation.weight, learnable)
+        if isinstance(link.operation, Linear) and link.operation.bias is not None:
+            bias = draft.parameter(f"{id_}_b", f"{link.label}.bias", link.operation.bias, learnable)
+    info = ConnectionInfo(
+        id=id_,
+        label=link.label,
+        source=draft.ids[link.source],
+        source_buffer=source,
+        target=draft.ids[link.target],
+        port=port,
+        kind="dense" if dense else "one_to_one",
+        delay=link.delay,
+        weight=weight,
+        bias=bias,
+        event_driven=dense and draft.buffers[source].kind == "spikes",
+    )
+    draft.connections.append(info)
+    return info, link.offset
+
+
+def _arrival(connection: ConnectionInfo, current: str, offset: int) -> Dense | OneToOne:
+    source = Value(connection.source_buffer, connection.delay)
+    if connection.kind == "dense" and connection.weight is not None:
+        return Dense(connection.id, source, connection.weight, current)
+    return OneToOne(connection.id, source, connection.weight, current, offset)
+
+
+def _outputs(draft: _Draft) -> tuple[list[OutputInfo], list[Record]]:
+    outputs, records = [], []
+    for name, operation in draft.graph.of_type(Output):
+        id_, port = f"y{len(outputs)}", draft.ports[name, "in"]
+        source, source_port, delay = recorded(draft.graph, name)
+        value = Value(draft.sources[source, source_port], delay)
+        record = draft.buffer(f"{id_}_record", "record", size(port.shape), "sequence", port.kind)
+        outputs.append(OutputInfo(id_, name, value, record, port.shape, operation.readout, operation.layout))
+        records.append(Record(id_, value, record))
+    return outputs, records
+
+
+def _state_inputs(draft: _Draft) -> Mapping[str, StateRef]:
+    kernels = {info.label: info.kernel for info in draft.populations}
+    found = {}
+    for label, ref in draft.graph.state_inputs.items():
+        canonical = {kernels[ref.node].labels[s]: s for s in kernels[ref.node].states}
+        found[label] = StateRef(draft.ids[ref.node], canonical.get(ref.name, ref.name))
+    return found

@@ -1,0 +1,59 @@
+"""How many events a window holds, and how many are expected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from snnc.compiler.mapping.errors import CapacityError
+from snnc.compiler.mapping.network import Network, Source
+
+ASSUMED_ACTIVITY: Final = 0.05
+"""Spikes a value and step where nothing was measured (the middle of the published benchmark grid)."""
+MARGIN: Final = 4.0
+"""Standard deviations of a binomial count above the mean: about 3 counts in 100,000 are larger if neurons are independent."""
+GRAIN: Final = 4
+"""Capacities are multiples of this: four 16-bit ids fill a 64-bit load."""
+
+
+def expected_activity(network: Network, given: Mapping[str, float] | None) -> dict[str, float]:
+    """Return spikes a value and step of each spike source: what was measured, else :data:`ASSUMED_ACTIVITY`.
+
+    Raises
+    ------
+    CapacityError
+        A number is not in [0, 1], or a name is no buffer that sends spikes.
+    """
+    known = {s.buffer for s in network.sources if s.kind == "spikes"}
+    for name, value in (given or {}).items():
+        if not 0 <= value <= 1:
+            raise CapacityError(f"the activity of {name!r} is {value!r}; it is a number of spikes a value and step, between 0 and 1.")
+    return {name: float((given or {}).get(name, ASSUMED_ACTIVITY)) for name in sorted(known)}
+
+
+def window_capacity(source: Source, activity: float | None, given: Mapping[str, int] | int | None) -> int:
+    """Events a sample that one window of `source` holds.
+
+    What the user gave; else, from measured activity, the mean and :data:`MARGIN` standard deviations of ``width`` independent
+    values, rounded up to :data:`GRAIN`; else the width, which never overflows.
+    """
+    chosen = given.get(source.buffer) if isinstance(given, Mapping) else given
+    if chosen is not None:
+        if chosen < 1:
+            raise CapacityError(f"the capacity of {source.buffer!r} is {chosen}; a window holds at least 1 event.")
+        return min(int(chosen), source.width)
+    if activity is None:
+        return source.width
+    mean = source.width * activity
+    bound = math.ceil(mean + MARGIN * math.sqrt(mean * (1 - activity)) + 1)
+    return min(source.width, GRAIN * math.ceil(bound / GRAIN))
+
+
+def check_names(network: Network, *given: Mapping[str, object] | int | None) -> None:
+    """Refuse activities and capacities of buffers that send no spikes."""
+    known = sorted(s.buffer for s in network.sources if s.kind == "spikes")
+    for mapping in given:
+        for name in mapping if isinstance(mapping, Mapping) else ():
+            if name not in known:
+                raise CapacityError(f"{name!r} names no buffer that sends spikes; those are {', '.join(known) or 'none'}.")

@@ -1,0 +1,55 @@
+"""How the neurons and samples of a tile are dealt to its workers: arithmetic that placement, memory and cost share.
+
+The n neurons of a tile are split into ``min(workers, n)`` column groups, and each of these into
+``workers // column groups`` sample groups (at most one a sample), so that every worker has a block.
+All functions take numbers or NumPy arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+
+def column_groups(neurons: Any, workers: int) -> Ints:
+    """Column groups of a tile that holds `neurons`."""
+    return np.minimum(np.asarray(neurons, dtype=np.int64), workers)
+
+
+def sample_groups(neurons: Any, workers: int, batch: int) -> Ints:
+    """Sample groups of each column group."""
+    return np.minimum(workers // np.maximum(column_groups(neurons, workers), 1), batch)
+
+
+def ceil_div(a: Any, b: Any) -> Any:
+    """Round ``a / b`` up."""
+    return -(-a // b)
+
+
+def mask_words(neurons: Any, workers: int) -> Ints:
+    """32-bit words of spike bits a sample on a tile that holds `neurons`: whole words for each column group."""
+    n = np.asarray(neurons, dtype=np.int64)
+    groups = np.maximum(column_groups(n, workers), 1)
+    larger = n % groups
+    return larger * ceil_div(n // groups + 1, 32) + (groups - larger) * ceil_div(n // groups, 32)
+
+
+def split(total: int, parts: int) -> Iterator[tuple[int, int]]:
+    """Cut ``[0, total)`` into `parts` contiguous (first, count), the larger ones first."""
+    size, larger = divmod(total, parts)
+    first = 0
+    for part in range(parts):
+        count = size + (part < larger)
+        yield first, count
+        first += count
+
+
+def neurons_per_tile(neurons: int, tiles: int) -> Ints:
+    """Neurons of each tile of a population's range, the larger shares first."""
+    size, larger = divmod(neurons, tiles)
+    return size + (np.arange(tiles) < larger).astype(np.int64)

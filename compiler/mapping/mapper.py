@@ -1,0 +1,245 @@
+"""StepProgram x Target -> Plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.mapping.block_memory import block_bytes
+from snnc.compiler.mapping.buses import deal_relays, make_buses
+from snnc.compiler.mapping.capacity import check_names, expected_activity
+from snnc.compiler.mapping.cost import network_costs
+from snnc.compiler.mapping.errors import MappingOptionError
+from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups, split
+from snnc.compiler.mapping.memory import memory_by_tile
+from snnc.compiler.mapping.network import Layer, describe
+from snnc.compiler.mapping.placement import Placement, TileRange, chip_counts, choices, placements
+from snnc.compiler.mapping.predict import phase, supersteps
+from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.schedule import make_schedule
+from snnc.compiler.mapping.too_big import too_big
+from snnc.compiler.mapping.traffic import Layout
+from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Phase, Plan, PopulationPlan
+from snnc.compiler.step_program import StepProgram
+from snnc.compiler.target import Target
+
+BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
+"""Parts of a tile that blocks may fill, tried in this order until relays find room."""
+
+
+def make_plan(
+    program: StepProgram,
+    target: Target,
+    *,
+    steps: int,
+    batch: int,
+    training: bool | None = None,
+    activity: Mapping[str, float] | None = None,
+    activity_source: str = "assumed",
+    capacity: Mapping[str, int] | int | None = None,
+    mode: Mode = "exact",
+    chips: int | None = None,
+) -> Plan:
+    """Map `program` onto `target`.
+
+    Parameters
+    ----------
+    program, target
+        What to map, and the machine.
+    steps, batch
+        T and the number of samples of one training step.
+    training
+        Whether backward and update are placed; None: when the program has a loss and an optimizer.
+    activity
+        Measured spikes a value and step, by StepProgram buffer; others are assumed.
+    activity_source
+        Where `activity` comes from, for reports.
+    capacity
+        Events a sample that a window holds: for all buses, or by StepProgram buffer. None: from measured activity, else the width.
+    mode
+        What happens to more events than that: "exact" sends further windows, "drop" keeps the lowest ids.
+    chips
+        How many chips of the target to use; None: as many as make the predicted step fastest.
+
+    Raises
+    ------
+    MappingOptionError, CapacityError
+        An option is outside its range.
+    NoScheduleError
+        A cycle of the network holds no delay.
+    TooBigError
+        A tile would have to hold more than its memory.
+    """
+    _check(target, steps=steps, batch=batch, chips=chips, mode=mode)
+    network = describe(program, training)
+    check_names(network, activity, capacity)
+    schedule = make_schedule(network)
+    buses, bus_of = make_buses(network, schedule, activity, capacity)
+    problem = Problem(
+        network, schedule, buses, bus_of, network_costs(network), expected_activity(network, activity), target, steps, batch, mode
+    )
+    search = Search(problem).run(chips)
+    if search.best is None:
+        raise too_big(problem, search.misfit, _larger_target(problem))
+    layout = search.best.layout
+    return Plan(
+        name=program.name,
+        target=target,
+        steps=steps,
+        batch=batch,
+        training=problem.training,
+        interval=schedule.interval,
+        iterations=schedule.iterations(steps),
+        populations=tuple(_population(problem, layer, where) for layer, where in zip(network.layers, layout.placement.ranges, strict=True)),
+        buses=tuple(
+            BusPlan(
+                bus.id,
+                bus.source.owner,
+                bus.source.buffer,
+                bus.source.width,
+                "events" if bus.events else "values",
+                bus.lag,
+                bus.capacity,
+                mode,
+                layout.relays[bus.source],
+            )
+            for bus in buses
+        ),
+        connections=tuple(ConnectionPlan(link.id, bus_of[link.id], link.delay) for link in network.links),
+        activity=dict(problem.activity),
+        activity_source=activity_source,
+        memory={name: tuple(tiles.tolist()) for name, tiles in search.best.memory.items()},
+        phases=search.best.phases,
+        loss_tiles=layout.loss_tiles,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """A layout that fits, with its memory and its predicted phases."""
+
+    layout: Layout
+    memory: dict[str, Ints]
+    phases: tuple[Phase, ...]
+
+    @property
+    def cycles(self) -> float:
+        """Predicted cycles of a training step."""
+        return sum(p.runs * (p.compute + p.sync + p.exchange) for p in self.phases)
+
+
+def _larger_target(problem: Problem) -> str | None:
+    """Name of the smallest machine with more chips of the same kind on which the network fits."""
+    from snnc.compiler.targets import load_target, target_names
+
+    mine = problem.target
+    known = sorted((load_target(name) for name in target_names()), key=lambda t: (t.chips, t.name))
+    for other in known:
+        same = (other.ipu_version, other.tiles_per_chip, other.tile_bytes) == (mine.ipu_version, mine.tiles_per_chip, mine.tile_bytes)
+        if same and other.chips > mine.chips and Search(replace(problem, target=other)).run(other.chips).best is not None:
+            return other.name
+    return None
+
+
+def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: str) -> None:
+    for name, value in (("steps", steps), ("batch", batch)):
+        if value < 1:
+            raise MappingOptionError(f"{name} is {value}; it is 1 or more.")
+    if chips is not None and not 1 <= chips <= target.chips:
+        raise MappingOptionError(f"chips is {chips}; the target {target.name} has 1 to {target.chips}.")
+    if mode not in ("exact", "drop"):
+        raise MappingOptionError(f"mode is {mode!r}; it is 'exact' or 'drop'.")
+
+
+class Search:
+    """The fastest placement so far that fits, and the one that misses by least."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.best: Priced | None = None
+        self.misfit: tuple[int, Layout, dict[str, Ints]] | None = None
+
+    def price(self, placement: Placement, *, near: bool) -> bool:
+        """Lay out and price one placement; tell whether it fits."""
+        layout = lay_out(self.problem, placement, near=near)
+        found = supersteps(layout)
+        memory = memory_by_tile(layout, found)
+        largest = int(sum(memory.values()).max())
+        if largest > self.problem.target.tile_bytes:
+            if self.misfit is None or largest < self.misfit[0]:
+                self.misfit = largest, layout, memory
+            return False
+        priced = Priced(layout, memory, tuple(phase(layout, step) for step in found))
+        if self.best is None or priced.cycles < self.best.cycles:
+            self.best = priced
+        return True
+
+    def run(self, chips: int | None) -> Search:
+        """Try few chips first and stop once more of them no longer help; give blocks less of a tile where relays do not fit."""
+        options = choices(self.problem)
+        for count in chip_counts(self.problem, chips):
+            before = self.best
+            for share in BLOCK_SHARES:
+                tight = [option.within(share * self.problem.target.tile_bytes) for option in options]
+                found = list(placements(self.problem, tight, count))
+                if any([self.price(p, near=True) for p in found]) or any([self.price(p, near=False) for p in found]):
+                    break
+            if before is not None and self.best is before:
+                break
+        return self
+
+
+def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
+    """Deal relays and losses over tiles; `near`: relays lie on the chips of their source (of its first reader, for an input)."""
+    held = np.zeros(problem.target.tiles, dtype=np.int64)
+    ranges = {layer.id: where for layer, where in zip(problem.network.layers, placement.ranges, strict=True)}
+    for layer in problem.network.layers:
+        where = ranges[layer.id]
+        held[where.first : where.stop] += sum(block_bytes(problem, layer, where.neurons).values())
+    per_chip = problem.target.tiles_per_chip
+    everywhere = range(placement.chips * per_chip)
+    usable = {}
+    for source in problem.network.sources:
+        owner = source.owner if not source.external else next(link.target for link in problem.network.links if link.source == source)
+        where = ranges[owner]
+        usable[source] = range(where.first // per_chip * per_chip, ((where.stop - 1) // per_chip + 1) * per_chip) if near else everywhere
+    relays = deal_relays(problem.store_sizes, held, usable, problem.batch, problem.target.workers, problem.target.tile_bytes)
+    return Layout(problem, placement, relays, _loss_tiles(problem, held, everywhere))
+
+
+def _loss_tiles(problem: Problem, held: Ints, usable: range) -> tuple[int, ...]:
+    """Losses go, one sample after the other, to the tiles that hold least."""
+    if not problem.training or problem.network.loss_layer is None:
+        return ()
+    order = np.argsort(held[usable.start : usable.stop], kind="stable") + usable.start
+    return tuple(int(order[sample % len(order)]) for sample in range(problem.batch))
+
+
+def _population(problem: Problem, layer: Layer, where: TileRange) -> PopulationPlan:
+    return PopulationPlan(
+        layer.id,
+        layer.label,
+        layer.neurons,
+        problem.schedule.stages[layer.id],
+        where.first,
+        len(where.neurons),
+        tuple(_blocks(problem, where)),
+    )
+
+
+def _blocks(problem: Problem, where: TileRange) -> list[Block]:
+    """Cut each tile's neurons into column groups and these into sample groups."""
+    workers, batch = problem.target.workers, problem.batch
+    found: list[Block] = []
+    first = 0
+    groups = column_groups(where.neurons, workers).tolist()
+    shares = sample_groups(where.neurons, workers, batch).tolist()
+    for index, neurons in enumerate(where.neurons.tolist()):
+        parts = list(split(batch, shares[index]))
+        for start, count in split(neurons, groups[index]):
+            found.extend(Block(where.first + index, first + start, count, sample, samples) for sample, samples in parts)
+        first += neurons
+    return found

@@ -1,0 +1,45 @@
+"""Predicted bytes on every tile, by category, and the refusal of what does not fit."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.mapping.block_memory import block_bytes
+from snnc.compiler.mapping.grouping import Ints
+from snnc.compiler.mapping.predict import Step
+from snnc.compiler.mapping.traffic import Layout
+
+CATEGORIES: Final = ("weights", "optimiser", "gradients", "history", "relays", "records", "exchange", "code")
+BLOCK_CATEGORIES: Final = ("weights", "optimiser", "gradients", "history", "records")
+
+
+def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
+    """Return category -> bytes on each tile: exchange is what the largest superstep receives, code grows with all fragments."""
+    problem = layout.problem
+    found = {name: np.zeros(problem.target.tiles, dtype=np.int64) for name in CATEGORIES}
+    used = np.zeros(problem.target.tiles, dtype=bool)
+    for layer in problem.network.layers:
+        where = layout.range_of(layer)
+        used[where.first : where.stop] = True
+        for name, size in block_bytes(problem, layer, where.neurons).items():
+            found[name][where.first : where.stop] += size
+    for source, relays in layout.relays.items():
+        for relay in relays:
+            used[relay.tile] = True
+            found["relays"][relay.tile] += relay.samples * problem.store_sizes[source]
+    for tile in layout.loss_tiles:
+        used[tile] = True
+        found["records"][tile] += 4 * problem.steps * problem.network.loss_width
+    received = np.max([step.traffic.received for step in steps], axis=0)
+    fragments = np.sum([step.traffic.fragments for step in steps], axis=0)
+    found["exchange"] += received.astype(np.int64)
+    found["code"] += used * problem.target.fixed_tile_bytes + (fragments * problem.target.fragment_code_bytes).astype(np.int64)
+    return found
+
+
+def largest_category(memory: dict[str, Ints], tile: int) -> tuple[str, int]:
+    """Name and bytes of what takes most of `tile`."""
+    name = max(CATEGORIES, key=lambda category: int(memory[category][tile]))
+    return name, int(memory[name][tile])

@@ -1,0 +1,106 @@
+"""Plans as JSON: exact both ways, small enough for machines of many thousand tiles.
+
+Blocks are a table of columns, and a column of integers is run-length coded as pairs (first difference, repeats), since tiles, neurons and samples
+advance regularly. Tables of bytes by tile are coded as runs of equal numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any, Final
+
+from snnc.compiler.mapping.errors import PlanFileError
+from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Phase, Plan, PopulationPlan, Relay
+from snnc.compiler.target import Target
+
+FORMAT: Final = "snnc plan 1"
+_BLOCK: Final = ("tile", "first", "count", "sample", "samples")
+_RELAY: Final = ("tile", "sample", "samples")
+
+
+def runs(values: Iterable[int]) -> list[int]:
+    """Code equal neighbours as ``[value, repeats, value, repeats, …]``."""
+    return [x for value, group in groupby(values) for x in (int(value), sum(1 for _ in group))]
+
+
+def unruns(coded: Sequence[int]) -> tuple[int, ...]:
+    """Undo :func:`runs`."""
+    return tuple(value for value, times in zip(coded[::2], coded[1::2], strict=True) for _ in range(times))
+
+
+def steps(values: Sequence[int]) -> list[int]:
+    """Code a column by runs of its differences."""
+    return runs(b - a for a, b in zip([0, *values], values, strict=False))
+
+
+def unsteps(coded: Sequence[int]) -> list[int]:
+    """Undo :func:`steps`."""
+    total, found = 0, []
+    for difference in unruns(coded):
+        total += difference
+        found.append(total)
+    return found
+
+
+def _table(rows: Sequence[Any], columns: Sequence[str]) -> dict[str, list[int]]:
+    return {name: steps([getattr(row, name) for row in rows]) for name in columns}
+
+
+def _rows(table: dict[str, list[int]], kind: Any, columns: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(kind(*row) for row in zip(*(unsteps(table[name]) for name in columns), strict=True))
+
+
+def plan_to_json(plan: Plan) -> str:
+    """Write `plan`."""
+    data = {
+        "format": FORMAT,
+        **{name: getattr(plan, name) for name in ("name", "steps", "batch", "training", "interval", "iterations", "activity", "activity_source")},
+        "target": asdict(plan.target),
+        "populations": [
+            {**{k: getattr(p, k) for k in ("id", "label", "neurons", "stage", "first_tile", "tiles")}, "blocks": _table(p.blocks, _BLOCK)}
+            for p in plan.populations
+        ],
+        "buses": [
+            {
+                **{k: getattr(b, k) for k in ("id", "source", "buffer", "width", "kind", "lag", "capacity", "mode")},
+                "relays": _table(b.relays, _RELAY),
+            }
+            for b in plan.buses
+        ],
+        "connections": [asdict(c) for c in plan.connections],
+        "memory": {name: runs(tiles) for name, tiles in plan.memory.items()},
+        "phases": [asdict(p) for p in plan.phases],
+        "loss_tiles": list(plan.loss_tiles),
+    }
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=True)
+
+
+def plan_from_json(text: str) -> Plan:
+    """Read a plan that :func:`plan_to_json` wrote.
+
+    Raises
+    ------
+    PlanFileError
+        The text is not JSON, has another format, or lacks something.
+    """
+    try:
+        data = json.loads(text)
+        if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
+            raise PlanFileError(f"this is not a plan in the format {FORMAT!r}; compile the model again with this version of snnc.")
+        return Plan(
+            **{
+                **data,
+                "target": Target(**data["target"]),
+                "populations": tuple(PopulationPlan(**{**p, "blocks": _rows(p["blocks"], Block, _BLOCK)}) for p in data["populations"]),
+                "buses": tuple(BusPlan(**{**b, "relays": _rows(b["relays"], Relay, _RELAY)}) for b in data["buses"]),
+                "connections": tuple(ConnectionPlan(**c) for c in data["connections"]),
+                "memory": {name: unruns(coded) for name, coded in data["memory"].items()},
+                "phases": tuple(Phase(**p) for p in data["phases"]),
+                "loss_tiles": tuple(data["loss_tiles"]),
+            }
+        )
+    except (json.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise PlanFileError(f"the plan cannot be read: {error!r}; compile the model again with this version of snnc.") from None

@@ -1,0 +1,210 @@
+"""Predicted cycles of every superstep: the busiest tile computes, all tiles wait for the barrier, the busiest tile receives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from snnc.compiler.mapping.block_cycles import block_cycles, vertices
+from snnc.compiler.mapping.buses import Bus
+from snnc.compiler.mapping.cost import worker_cycles
+from snnc.compiler.mapping.grouping import ceil_div, mask_words, sample_groups
+from snnc.compiler.mapping.network import Source, learned_elements
+from snnc.compiler.mapping.traffic import (
+    Floats,
+    Layout,
+    Traffic,
+    adjoints_to_blocks,
+    deltas_to_sources,
+    flags_to_one_tile,
+    masks_to_relays,
+    records_to_loss,
+    weights_to_copies,
+    windows_to_blocks,
+)
+from snnc.compiler.plan import Phase
+
+
+class Load:
+    """Worker cycles on every tile: of the longest vertex, and of all vertices together."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.workers = layout.problem.target.workers
+        self.longest: Floats = np.zeros(layout.problem.target.tiles)
+        self.total: Floats = np.zeros(layout.problem.target.tiles)
+
+    def add(self, tiles: slice | int, cycles: object, number: object) -> None:
+        """Give tiles `number` vertices of `cycles` each."""
+        self.longest[tiles] = np.maximum(self.longest[tiles], cycles)
+        self.total[tiles] += np.asarray(cycles) * np.asarray(number)
+
+    @property
+    def cycles(self) -> Floats:
+        """Tile cycles: a worker issues once every `workers` cycles, and vertices are dealt to the workers that are free."""
+        found: Floats = np.maximum(self.workers * self.longest, self.total)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A superstep before it is summed up."""
+
+    name: str
+    part: str
+    runs: int
+    load: Load
+    traffic: Traffic
+
+
+def supersteps(layout: Layout) -> tuple[Step, ...]:
+    """All supersteps of a training step (of a forward pass without training), in order."""
+    problem = layout.problem
+    runs = problem.schedule.iterations(problem.steps)
+    found = [
+        Step("forward: relays", "forward", runs, relay_load(layout, compact=True), masks_to_relays(layout)),
+        *_overflow_test(layout, "forward", runs),
+        Step("forward: neurons", "forward", runs, block_load(layout, "forward"), windows_to_blocks(layout)),
+    ]
+    if not problem.training:
+        return tuple(found)
+    sources = relay_load(layout, compact=False)
+    _add_blocks(layout, sources, "source_gradient")
+    return (
+        *found,
+        Step("loss: adjoints", "loss", 1, _loss_load(layout), records_to_loss(layout)),
+        Step("loss: sum", "loss", 1, _one_tile(layout, "reduce", problem.batch), adjoints_to_blocks(layout)),
+        Step("backward: relays and source gradients", "backward", runs, sources, deltas_to_sources(layout)),
+        *_overflow_test(layout, "backward", runs),
+        Step("backward: neurons", "backward", runs, block_load(layout, "backward"), windows_to_blocks(layout, backward=True)),
+        Step("update: optimiser", "update", 1, _update_load(layout), Traffic.none(problem)),
+        Step("update: weight copies", "update", 1, _copy_load(layout), weights_to_copies(layout)),
+    )
+
+
+def phase(layout: Layout, step: Step) -> Phase:
+    """Sum up one superstep."""
+    target, traffic, cycles = layout.problem.target, step.traffic, step.load.cycles
+    tile_cycles = np.maximum(
+        np.ceil(traffic.received / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments,
+        np.ceil(traffic.sent / target.exchange_bytes_per_cycle),
+    )
+    over_links = float(traffic.link.max(initial=0.0)) / target.link_bytes_per_second * target.clock_hz
+    barrier = target.link_sync_cycles if layout.placement.chips > 1 else target.sync_cycles
+    return Phase(
+        name=step.name,
+        part=step.part,
+        runs=step.runs,
+        compute=float(cycles.max()),
+        sync=barrier + target.superstep_cycles,
+        exchange=max(float(tile_cycles.max()), float(np.ceil(over_links))),
+        bytes_in=int(traffic.received.max()),
+        busiest_tile=int(cycles.argmax()),
+    )
+
+
+# ---- who computes what -----------------------------------------------------------------------------------------------
+
+
+def block_load(layout: Layout, part: str) -> Load:
+    """Blocks of all populations."""
+    load = Load(layout)
+    _add_blocks(layout, load, part)
+    return load
+
+
+def _add_blocks(layout: Layout, load: Load, part: str) -> None:
+    problem = layout.problem
+    for layer in problem.network.layers:
+        if part != "forward" and not layer.gradient:
+            continue
+        if part == "source_gradient" and not problem.deltas_into(layer):
+            continue
+        where = layout.range_of(layer)
+        cycles = block_cycles(problem, layer, where.neurons, part)
+        load.add(slice(where.first, where.stop), cycles, vertices(problem, where.neurons))
+
+
+def relay_load(layout: Layout, *, compact: bool) -> Load:
+    """Relays: one vertex for up to `workers` shares of a relay's samples; `compact` when masks become ids as well."""
+    problem, load = layout.problem, Load(layout)
+    for source in problem.network.sources:
+        buses = [bus for bus in problem.buses if bus.source == source]
+        each = _relay_sample(layout, source, buses, compact=compact)
+        name = "relay_values" if source.kind != "spikes" else "relay_events" if compact and not source.external else "relay_input"
+        for relay in layout.relays[source]:
+            number = min(problem.target.workers, relay.samples)
+            samples = ceil_div(relay.samples, number)
+            counts = {key: samples * value for key, value in each.items()}
+            cycles = problem.target.vertex_start_cycles + worker_cycles(problem.costs[name], samples=samples, **counts)
+            load.add(relay.tile, cycles, number)
+    return load
+
+
+def _relay_sample(layout: Layout, source: Source, buses: list[Bus], *, compact: bool) -> Mapping[str, float]:
+    """Words, ids and elements of one sample in one run."""
+    problem = layout.problem
+    compacted = compact and not source.external
+    if source.kind != "spikes":
+        return {"elements": source.width * (len(buses) + compacted)}
+    events = problem.events(source)
+    found: dict[str, float] = {"elements": sum(min(events, bus.capacity) for bus in buses)}
+    if compacted:
+        found["words"] = int(mask_words(layout.range_by_id(source.owner).neurons, problem.target.workers).sum())
+        found["ids"] = events
+    return found
+
+
+def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
+    """Exact mode with limited windows asks in every iteration whether further windows are needed."""
+    limited = layout.problem.limited
+    if not limited:
+        return ()
+    flags = sum(len(layout.relays[bus.source]) for bus in limited)
+    return (Step(f"{part}: test for further windows", part, runs, _one_tile(layout, "reduce", flags), flags_to_one_tile(layout)),)
+
+
+def _one_tile(layout: Layout, codelet: str, elements: int) -> Load:
+    load = Load(layout)
+    cost = layout.problem.costs[codelet]
+    load.add(layout.loss_tiles[0] if layout.loss_tiles else 0, layout.problem.target.vertex_start_cycles + worker_cycles(cost, elements=elements), 1)
+    return load
+
+
+def _loss_load(layout: Layout) -> Load:
+    problem, load = layout.problem, Load(layout)
+    elements = problem.steps * problem.network.loss_width
+    cycles = problem.target.vertex_start_cycles + worker_cycles(problem.costs["loss"], samples=1, elements=elements)
+    for tile in layout.loss_tiles:
+        load.add(tile, cycles, 1)
+    return load
+
+
+def _update_load(layout: Layout) -> Load:
+    """Each owner block sums its private gradients and updates its parameters; one block of each column group works."""
+    problem, load = layout.problem, Load(layout)
+    workers, batch = problem.target.workers, problem.batch
+    for layer in problem.network.layers:
+        learned = sum(learned_elements(layer).values())
+        if not learned:
+            continue
+        where = layout.range_of(layer)
+        groups = np.maximum(np.minimum(where.neurons, workers), 1)
+        elements = learned * ceil_div(where.neurons, groups)
+        products = sample_groups(where.neurons, workers, batch) * ceil_div(elements, 2)
+        cost = worker_cycles(problem.costs["update"], elements=elements, products=products)
+        load.add(slice(where.first, where.stop), problem.target.vertex_start_cycles + cost, groups)
+    return load
+
+
+def _copy_load(layout: Layout) -> Load:
+    problem, load = layout.problem, Load(layout)
+    for layer in problem.network.layers:
+        where = layout.range_of(layer)
+        outputs = sum(link.outputs for link in layer.outgoing if link.dense and link.input_gradient and link.weight_gradient)
+        if outputs:
+            groups = np.minimum(where.neurons, problem.target.workers)
+            cost = worker_cycles(problem.costs["transpose"], elements=outputs * ceil_div(where.neurons, groups))
+            load.add(slice(where.first, where.stop), problem.target.vertex_start_cycles + cost, groups)
+    return load

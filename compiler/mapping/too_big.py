@@ -1,0 +1,62 @@
+"""The message for a network that does not fit."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, received_bytes
+from snnc.compiler.mapping.errors import TooBigError
+from snnc.compiler.mapping.grouping import Ints
+from snnc.compiler.mapping.memory import largest_category
+from snnc.compiler.mapping.network import Layer
+from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.traffic import Layout
+
+_WHAT: Final = {
+    "weights": "weights",
+    "optimiser": "optimiser state",
+    "gradients": "gradients",
+    "history": "history of the states",
+    "relays": "spikes of all steps",
+    "records": "outputs of all steps",
+    "exchange": "received data",
+    "code": "code",
+}
+
+
+def too_big(problem: Problem, misfit: tuple[int, Layout, dict[str, Ints]] | None, larger: str | None) -> TooBigError:
+    """Say what was needed, what is there, where, what takes most, and what helps; `larger` names a machine that would do."""
+    there = problem.target.tile_bytes
+    if misfit is not None:
+        _, layout, memory = misfit
+        total = np.sum(list(memory.values()), axis=0)
+        tile = int(total.argmax())
+        needed = int(total[tile])
+        name, size = largest_category(memory, tile)
+        owners = [layer for layer in problem.network.layers if layout.range_of(layer).first <= tile < layout.range_of(layer).stop]
+        who = f"tile {tile}" + (f" (layer {owners[0].label!r})" if owners else " (no layer: relayed spikes only)")
+    else:
+        layer, held = _worst(problem)
+        needed = sum(held.values())
+        name, size = max(held.items(), key=lambda item: item[1])
+        who = f"each tile of layer {layer.label!r} ({layer.neurons} neurons on {problem.target.tiles} tiles at most)"
+    knobs = [f"a smaller batch than {problem.batch}", f"fewer steps than {problem.steps}"]
+    knobs.append(f"more processors (target {larger} is large enough)" if larger else "a network with fewer neurons")
+    return TooBigError(
+        f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes and has {there:,}. "
+        f"Most of it, {size:,} bytes, is {_WHAT[name]}. Try {', or '.join(knobs)}."
+    )
+
+
+def _worst(problem: Problem) -> tuple[Layer, dict[str, int]]:
+    """Layer whose tiles need most when all tiles of the machine are shared by weight of their bytes."""
+    needs = []
+    for layer in problem.network.layers:
+        alone = max(1, -(-layer.neurons * len(problem.network.layers) // problem.target.tiles))
+        held = {name: int(size) for name, size in block_bytes(problem, layer, alone).items()}
+        held["exchange"] = received_bytes(problem, layer)
+        held["code"] = code_bytes_estimate(problem, layer)
+        needs.append((layer, held))
+    return max(needs, key=lambda item: sum(item[1].values()))

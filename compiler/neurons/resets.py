@@ -1,0 +1,111 @@
+"""Equations that fire and reset a membrane, shared by the integrate-and-fire family.
+
+With r the spike that resets, R the value after a reset, f the model's update of the membrane:
+
+=================  =========================================  ========================================
+`reset`            delayed: r of the step before              immediate: r of this step, after firing
+=================  =========================================  ========================================
+"subtract"         v' = f(v) - r threshold                    v' = f(v) - r threshold
+"zero"             v' = f((1-r) v), or (1-r) f(v)             v' = (1-r) f(v)
+"value"            v' = f((1-r) v + r R), or with f outside   v' = (1-r) f(v) + r R
+"none"             v' = f(v)                                  v' = f(v)
+=================  =========================================  ========================================
+
+Of the delayed forms the first keeps the current that arrives together with the reset (`input_kept`), the second
+discards it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from snnc.compiler.errors import NeuronDefinitionError
+
+ResetMode: TypeAlias = Literal["subtract", "zero", "value", "none"]
+Update: TypeAlias = Callable[[str], str]
+"""Text of the membrane to text of its new value."""
+
+
+@dataclass(frozen=True)
+class Firing:
+    """How a membrane fires and resets.
+
+    Parameters
+    ----------
+    reset
+        What a spike does to the membrane.
+    reset_delay
+        Reset in the step after the spike (snnTorch's default), else at once (SpikingJelly, Norse, NIR).
+    detach
+        No gradient flows through the spike that resets.
+    strict
+        Fire at ``v > threshold``, else at ``v >= threshold``.
+    input_kept
+        A delayed reset to a value leaves the arriving current in place (snnTorch's Leaky), else it is lost (its other neurons).
+    compensated
+        snnTorch's ``reset_delay=False``: the spike of the step before lowers the membrane before it fires, and is taken
+        back afterwards. It differs from the plain immediate reset where a membrane stays above threshold after its reset.
+    """
+
+    reset: ResetMode = "subtract"
+    reset_delay: bool = True
+    detach: bool = True
+    strict: bool = True
+    input_kept: bool = True
+    compensated: bool = False
+
+    def __post_init__(self) -> None:
+        if self.reset not in get_args(ResetMode):
+            raise NeuronDefinitionError(f"the reset {self.reset!r} is not known; choose one of {', '.join(get_args(ResetMode))}.")
+        if self.compensated and (self.reset_delay or self.reset == "value"):
+            raise NeuronDefinitionError('"compensated" goes with reset_delay=False and the resets subtract, zero and none.')
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Parameters that the equations read."""
+        return ("threshold", "v_reset") if self.reset == "value" else ("threshold",)
+
+    def spike(self, membrane: str = "v") -> str:
+        """Text of the spike."""
+        return f"{'spike' if self.strict else 'spike_ge'}({membrane} - threshold)"
+
+    def equations(self, update: Update, membrane: str = "v") -> str:
+        """Text that updates, fires and resets `membrane`; the spike is ``s``."""
+        if self.reset == "none":
+            return f"{membrane} = {update(membrane)}\ns = {self.spike(membrane)}"
+        if self.reset_delay:
+            return f"r = {self._detached(self.spike(membrane))}\n{self._delayed(update, membrane)}\ns = {self.spike(membrane)}"
+        if self.compensated:
+            before = f"r = detach({self.spike(membrane)})\n{self._delayed(update, membrane)}\n"
+            after = self._immediate(membrane, f"({self._detached('s')} - r)", taken_off=True)
+        else:
+            before = f"{membrane} = {update(membrane)}\n"
+            after = self._immediate(membrane, self._detached("s"))
+        return f"{before}s = {self.spike(membrane)}\n{membrane} = {after}"
+
+    def _detached(self, text: str) -> str:
+        return f"detach({text})" if self.detach else text
+
+    def _delayed(self, update: Update, membrane: str) -> str:
+        if self.reset == "subtract":
+            return f"{membrane} = {update(membrane)} - r*threshold"
+        value = " + r*v_reset" if self.reset == "value" else ""
+        if not self.input_kept:
+            return f"{membrane} = (1 - r)*({update(membrane)}){value}"
+        kept = f"((1 - r)*{membrane}{value})"
+        return f"{membrane} = {update(kept)}"
+
+    def _immediate(self, membrane: str, spike: str, *, taken_off: bool = False) -> str:
+        if self.reset == "subtract":
+            return f"{membrane} - {spike}*threshold"
+        if taken_off:
+            return f"{membrane} - {spike}*{membrane}"
+        value = f" + {spike}*v_reset" if self.reset == "value" else ""
+        return f"(1 - {spike})*{membrane}{value}"
+
+
+def clamped(parameter: str, clamp: bool) -> str:
+    """Text of `parameter`, kept between 0 and 1 on request (snnTorch does so in every forward pass)."""
+    return f"min(max({parameter}, 0), 1)" if clamp else parameter

@@ -1,0 +1,51 @@
+"""A population's port sums what arrives, so an Add in front of one is not needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from snnc.compiler.graph import Add, Edge, Graph, Input, Population
+from snnc.compiler.passes.edit import add_edge, has_initial_value
+from snnc.compiler.shapes import PortMap, compatible, port_map
+
+
+@dataclass(frozen=True)
+class DissolveAdd:
+    """Connect the sources of an Add with its consumer where that is a population's port or another Add.
+
+    An Add with several consumers is dissolved only when its sources are inputs and populations: a Linear would need a relay for each.
+    """
+
+    name: ClassVar[str] = "dissolve-add"
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the graph with as few Adds as possible."""
+        graph = graph.copy()
+        for name in [name for name, _ in graph.of_type(Add)]:
+            if _can_dissolve(graph, name, port_map(graph)):
+                for after in graph.outgoing(name):
+                    for before in graph.incoming(name):
+                        add_edge(graph, _joined(before, after))
+                graph.nx.remove_node(name)
+        return graph
+
+
+def _joined(before: Edge, after: Edge) -> Edge:
+    return replace(after, source=before.source, source_port=before.source_port, delay=before.delay + after.delay)
+
+
+def _can_dissolve(graph: Graph, name: str, ports: PortMap) -> bool:
+    before, after = graph.incoming(name), graph.outgoing(name)
+    if not all(isinstance(graph.operation(e.target), Population | Add) and e.target != name for e in after):
+        return False
+    if len(after) > 1 and not all(isinstance(graph.operation(e.source), Input | Population) for e in before):
+        return False
+    if any(e.delay for e in after) and any(has_initial_value(graph, e) for e in before):
+        return False
+    for edge in after:
+        target = graph.operation(edge.target)
+        wanted = target.shape if isinstance(target, Population) else ports[edge.target, "out"].shape
+        if not all(compatible(ports[e.source, e.source_port].shape, wanted) for e in before):
+            return False
+    return True

@@ -1,0 +1,28 @@
+"""Flatten changes no value: connect its consumers with its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from snnc.compiler.graph import Flatten, Graph
+from snnc.compiler.passes.edit import bypass, can_bypass
+from snnc.compiler.shapes import port_map
+
+
+@dataclass(frozen=True)
+class DropFlatten:
+    """Remove every Flatten whose consumers read its source just as well.
+
+    One in front of an Output stays: it gives the result its shape.
+    """
+
+    name: ClassVar[str] = "drop-flatten"
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the graph without them."""
+        graph = graph.copy()
+        for name in [name for name, _ in graph.of_type(Flatten)]:
+            if can_bypass(graph, name, port_map(graph)):
+                bypass(graph, name)
+        return graph

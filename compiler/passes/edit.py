@@ -1,0 +1,70 @@
+"""Small edits of graphs that several passes share; they change the graph they are given, so passes hand them a copy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from snnc.compiler.graph import Edge, Flatten, Graph, Linear, Operation, Population
+from snnc.compiler.shapes import PortMap, compatible
+
+
+def add_edge(graph: Graph, edge: Edge) -> None:
+    """Add `edge` as it is."""
+    graph.nx.add_edge(edge.source, edge.target, edge=edge)
+
+
+def remove_edge(graph: Graph, edge: Edge) -> None:
+    """Take one edge equal to `edge` away."""
+    for key, data in graph.nx.get_edge_data(edge.source, edge.target).items():
+        if data["edge"] == edge:
+            graph.nx.remove_edge(edge.source, edge.target, key)
+            return
+
+
+def replace_operation(graph: Graph, name: str, operation: Operation) -> None:
+    """Give node `name` another operation; its edges stay."""
+    graph.nx.nodes[name]["operation"] = operation
+
+
+def fresh_name(graph: Graph, wanted: str) -> str:
+    """Return `wanted`, with a number behind it if the name is taken."""
+    name, number = wanted, 1
+    while name in graph.nx:
+        number += 1
+        name = f"{wanted}{number}"
+    return name
+
+
+def has_initial_value(graph: Graph, edge: Edge) -> bool:
+    """Tell whether a caller may set what `edge`'s source shows before the first step, so that two delays do not simply add up."""
+    return any(ref.node == edge.source and ref.name == edge.source_port for ref in graph.state_inputs.values())
+
+
+def can_bypass(graph: Graph, name: str, ports: PortMap) -> bool:
+    """Tell whether `name`, which hands its one input on unchanged, can be left out without changing shapes or first values."""
+    (before,) = graph.incoming(name)
+    if before.source == name:
+        return False
+    source = ports[before.source, before.source_port].shape
+    own = ports[name, "out"].shape
+    for after in graph.outgoing(name):
+        if after.delay and has_initial_value(graph, before):
+            return False
+        match graph.operation(after.target):
+            case Linear() | Flatten():
+                fits = True
+            case Population(shape=shape):
+                fits = compatible(source, shape)
+            case _:  # derives its shape from what arrives
+                fits = source == own
+        if not fits:
+            return False
+    return True
+
+
+def bypass(graph: Graph, name: str) -> None:
+    """Connect the source of `name` with its consumers, delays added, and remove `name`."""
+    (before,) = graph.incoming(name)
+    for after in graph.outgoing(name):
+        add_edge(graph, replace(after, source=before.source, source_port=before.source_port, delay=before.delay + after.delay))
+    graph.nx.remove_node(name)

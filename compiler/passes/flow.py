@@ -1,0 +1,62 @@
+"""The order in which passes run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+from snnc.compiler.errors import UnknownPassError
+from snnc.compiler.graph import Graph
+from snnc.compiler.passes.dissolve_add import DissolveAdd
+from snnc.compiler.passes.drop_flatten import DropFlatten
+from snnc.compiler.passes.materialise_relays import MaterialiseRelays
+from snnc.compiler.passes.merge_linear import MergeLinear
+from snnc.compiler.verify import verify
+
+
+class Pass(Protocol):
+    """A function from graph to graph that leaves its argument as it is."""
+
+    @property
+    def name(self) -> str:
+        """What ``--dump-after`` calls it."""
+        ...
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the changed graph."""
+        ...
+
+
+DEFAULT_FLOW: Final[tuple[Pass, ...]] = (DropFlatten(), MergeLinear(), DissolveAdd(), MaterialiseRelays())
+"""What every graph goes through before it is lowered."""
+
+
+def run_flow(graph: Graph, dump_after: str | None = None, flow: Iterable[Pass] = DEFAULT_FLOW) -> Graph:
+    """Verify `graph`, run the passes of `flow` and verify after each.
+
+    Parameters
+    ----------
+    graph
+        Stays as it is.
+    dump_after
+        Stop behind the pass of this name.
+    flow
+        The passes.
+
+    Raises
+    ------
+    UnknownPassError
+        `dump_after` names no pass of `flow`.
+    GraphError
+        The graph is refused by :func:`~snnc.compiler.verify.verify`.
+    """
+    passes = tuple(flow)
+    if dump_after is not None and dump_after not in {p.name for p in passes}:
+        raise UnknownPassError(f"there is no pass {dump_after!r}; the flow is {', '.join(p.name for p in passes)}.")
+    verify(graph)
+    for step in passes:
+        graph = step(graph)
+        verify(graph)
+        if step.name == dump_after:
+            break
+    return graph

@@ -1,0 +1,85 @@
+"""Values that are no population's become one: relays stand for what a Linear or an Output cannot read directly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from snnc.compiler.graph import Add, Concat, Edge, Flatten, Graph, Input, Linear, OneToOne, Output, Population
+from snnc.compiler.neurons import Relay
+from snnc.compiler.passes.edit import add_edge, fresh_name, has_initial_value, replace_operation
+from snnc.compiler.shapes import port_map
+
+
+@dataclass(frozen=True)
+class MaterialiseRelays:
+    """Leave only populations and inputs as sources that have consumers of their own.
+
+    Afterwards a Linear or OneToOne reads an Input or a Population and has one consumer, a Population; a Concat reads Inputs and
+    Populations and leads to Populations; a Flatten stands only between one of these and an Output. Nothing else is left between them.
+    """
+
+    name: ClassVar[str] = "materialise-relays"
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the graph with its relays."""
+        graph = graph.copy()
+        shapes = {name: port.shape for (name, _), port in port_map(graph).items()}
+        for name in _handing_on(graph):
+            if not _is_view(graph, name):
+                replace_operation(graph, name, Population(Relay(), shapes[name]))
+                _rename_ports(graph, name)
+        for name, _ in list(graph.of_type(Linear, OneToOne, Concat)):
+            if not _is_view(graph, name) and not _leads_to_populations(graph, name):
+                _insert_relay(graph, name, Population(Relay(), shapes[name]))
+        return graph
+
+
+def _handing_on(graph: Graph) -> list[str]:
+    """Operations without weights: sums first, because what stands before them is judged by what they have become."""
+    sums = [name for name, _ in graph.of_type(Add)]
+    return sums + [name for name, o in graph.of_type(Flatten, OneToOne) if isinstance(o, Flatten) or o.weight is None]
+
+
+def _is_view(graph: Graph, name: str) -> bool:
+    """A Flatten between a population or input and the network's outputs, or an identity in front of populations."""
+    operation = graph.operation(name)
+    if not isinstance(operation, Flatten | OneToOne) or (isinstance(operation, OneToOne) and operation.weight is not None):
+        return False
+    (before,), after = graph.incoming(name), graph.outgoing(name)
+    if not isinstance(graph.operation(before.source), Input | Population):
+        return False
+    if any(e.delay for e in after) and has_initial_value(graph, before):
+        return False
+    kind = Output if isinstance(operation, Flatten) else Population
+    return all(isinstance(graph.operation(e.target), kind) for e in after)
+
+
+def _leads_to_populations(graph: Graph, name: str) -> bool:
+    operation, before, after = graph.operation(name), graph.incoming(name), graph.outgoing(name)
+    if not all(isinstance(graph.operation(e.target), Population) for e in after):
+        return False
+    late = any(e.delay for e in after)
+    if late and any(has_initial_value(graph, e) for e in before):
+        return False
+    if isinstance(operation, Concat):
+        return True
+    return len(after) == 1 and not (late and isinstance(operation, Linear) and operation.bias is not None)
+
+
+def _insert_relay(graph: Graph, name: str, relay: Population) -> None:
+    new = graph.add(fresh_name(graph, f"{name}.relay"), relay)
+    after = graph.outgoing(name)
+    graph.nx.remove_edges_from(list(graph.nx.out_edges(name, keys=True)))
+    for edge in after:
+        add_edge(graph, replace(edge, source=new, source_port=relay.model.outputs[0]))
+    add_edge(graph, Edge(name, new, "out", relay.model.inputs[0]))
+
+
+def _rename_ports(graph: Graph, name: str) -> None:
+    """Name the ports of the edges at `name` as its new operation, a relay, does."""
+    model = Relay()
+    for _, _, data in graph.nx.out_edges(name, data=True):
+        data["edge"] = replace(data["edge"], source_port=model.outputs[0])
+    for _, _, data in graph.nx.in_edges(name, data=True):
+        data["edge"] = replace(data["edge"], target_port=model.inputs[0])

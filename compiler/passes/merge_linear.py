@@ -1,0 +1,28 @@
+"""Chains of linear operations, merged where the result is the same to the last bit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from snnc.compiler.graph import Graph, OneToOne
+from snnc.compiler.passes.edit import bypass, can_bypass
+from snnc.compiler.shapes import port_map
+
+
+@dataclass(frozen=True)
+class MergeLinear:
+    """Remove every OneToOne of weight 1: what stands before or behind it takes its delays.
+
+    Products of weights are left alone: rounding would differ, and learnable weights would be lost.
+    """
+
+    name: ClassVar[str] = "merge-linear"
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the graph without them."""
+        graph = graph.copy()
+        for name in [name for name, operation in graph.of_type(OneToOne) if operation.weight is None]:
+            if can_bypass(graph, name, port_map(graph)):
+                bypass(graph, name)
+        return graph

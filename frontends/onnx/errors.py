@@ -1,0 +1,125 @@
+"""Errors of the ONNX front end, one class a check; the codes are listed in ``docs/reference/onnx.md``."""
+
+from __future__ import annotations
+
+from snnc.compiler.errors import SnncError
+
+
+class OnnxError(SnncError):
+    """Base of the errors of :mod:`snnc.frontends.onnx`."""
+
+    code = "SNNC-E200"
+
+
+class UnreadableFileError(OnnxError):
+    """The file is missing, empty, truncated or no ONNX model."""
+
+    code = "SNNC-E201"
+
+
+class OpsetError(OnnxError):
+    """The model names no opset, one that is too old, or one of the future."""
+
+    code = "SNNC-E202"
+
+
+class ForeignOperatorError(OnnxError):
+    """An operator is of a domain that is not ONNX's own, or ONNX does not define it."""
+
+    code = "SNNC-E203"
+
+
+class ExternalDataError(OnnxError):
+    """External data is missing, too short, or lies outside the model's folder."""
+
+    code = "SNNC-E204"
+
+
+class TensorError(OnnxError):
+    """A tensor's data do not fit its declared shape or type."""
+
+    code = "SNNC-E205"
+
+
+class NotFiniteTensorError(OnnxError):
+    """A weight, threshold or other constant is NaN or infinite."""
+
+    code = "SNNC-E206"
+
+
+class MalformedGraphError(OnnxError):
+    """The ONNX graph itself is wrong: names twice, undefined inputs, a cycle, no nodes, no outputs."""
+
+    code = "SNNC-E207"
+
+
+class TooLargeError(OnnxError):
+    """A tensor, a trip count or the unrolled graph exceeds a limit, which is checked before memory is taken."""
+
+    code = "SNNC-E208"
+
+
+class ShapeError(OnnxError):
+    """Shapes do not fit together."""
+
+    code = "SNNC-E209"
+
+
+class UnsupportedOperatorError(OnnxError):
+    """An operator that snnc does not read."""
+
+    code = "SNNC-E210"
+
+
+class NotYetError(OnnxError):
+    """A form that snnc's method carries, but that is not built yet (convolution, pooling)."""
+
+    code = "SNNC-E211"
+
+
+class DataDependentError(OnnxError):
+    """An index, shape, condition or trip count depends on the network's data."""
+
+    code = "SNNC-E212"
+
+
+class NoTimeError(OnnxError):
+    """The file holds no time steps: a stateless network, zero steps, or too few to see a step twice."""
+
+    code = "SNNC-E213"
+
+
+class TimeVaryingError(OnnxError):
+    """Weights, parameters or the operations themselves differ from step to step."""
+
+    code = "SNNC-E214"
+
+
+class TimeMixingError(OnnxError):
+    """The model reads its sequence other than one step after the other."""
+
+    code = "SNNC-E215"
+
+
+class InitialStateError(OnnxError):
+    """No initial state explains what the file computes in its first steps."""
+
+    code = "SNNC-E216"
+
+
+class ReadoutError(OnnxError):
+    """An output is no value of a step and no known summary over the steps."""
+
+    code = "SNNC-E217"
+
+
+class StatePairError(OnnxError):
+    """State inputs and outputs of a single-step file cannot be paired."""
+
+    code = "SNNC-E218"
+
+
+class StepGraphError(OnnxError):
+    """The recovered step cannot be written as a graph (cycle without delay, mixed shapes)."""
+
+    code = "SNNC-E219"

@@ -1,0 +1,119 @@
+"""Which elementwise classes form one population: what a recurrence ties together, and what hangs on it alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import networkx as nx
+
+from snnc.frontends.onnx.roll import Const, Ref
+from snnc.frontends.onnx.step import Step
+
+
+@dataclass(eq=False)
+class Grouping:
+    """Groups of elementwise classes, and what became of the others.
+
+    ``bias`` maps an addition of a constant to the matrix product that it belongs to; ``sums`` are plain additions between groups.
+    """
+
+    order: list[int]
+    group: dict[int, int] = field(default_factory=dict)
+    cores: set[int] = field(default_factory=set)
+    bias: dict[int, int] = field(default_factory=dict)
+    sums: set[int] = field(default_factory=set)
+
+    def members(self, group: int) -> list[int]:
+        """Return the classes of a group, in order."""
+        return [c for c in self.order if self.group.get(c) == group]
+
+    @property
+    def groups(self) -> list[int]:
+        """All groups, in the order of their first members."""
+        return list(dict.fromkeys(self.group[c] for c in self.order if c in self.group))
+
+
+def grouping(step: Step) -> Grouping:
+    """Partition the elementwise classes of a step into populations."""
+    made = Grouping(step.order())
+    uses = _uses(step, made.order)
+    _biases(step, made, uses)
+    loose = [c for c in made.order if step.is_elementwise(c) and c not in made.bias]
+    _cores(step, made, loose)
+    _followers(step, made, loose)
+    _feeders(step, made, loose, uses)
+    for cls in loose:
+        if cls in made.group or cls in made.sums:
+            continue
+        if _is_sum(step, cls):
+            made.sums.add(cls)
+            continue
+        made.group[cls] = cls
+        _followers(step, made, loose)
+    return made
+
+
+def _uses(step: Step, order: list[int]) -> dict[int, list[tuple[int, int]]]:
+    uses: dict[int, list[tuple[int, int]]] = {c: [] for c in order}
+    for cls in order:
+        for operand in step.operands(cls):
+            if isinstance(operand, Ref):
+                uses[operand.cls].append((cls, operand.delay))
+    for result in step.results:
+        value = step.see(result.value)
+        if isinstance(value, Ref):
+            uses[value.cls].append((-1, value.delay))
+    return uses
+
+
+def _biases(step: Step, made: Grouping, uses: dict[int, list[tuple[int, int]]]) -> None:
+    for cls in made.order:
+        operands = step.operands(cls)
+        if step.classes[cls].op != "add" or len(operands) != 2:
+            continue
+        products = [o for o in operands if isinstance(o, Ref) and o.delay == 0 and step.classes[o.cls].op == "linear"]
+        if len(products) != 1 or not any(isinstance(o, Const) for o in operands):
+            continue
+        product = products[0].cls
+        if len(step.classes[product].operands) == 2 and len(uses[product]) == 1 and step.samples[product] == step.samples[cls]:
+            made.bias[cls] = product
+
+
+def _cores(step: Step, made: Grouping, loose: list[int]) -> None:
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(loose)
+    inside = set(loose)
+    for cls in loose:
+        graph.add_edges_from((o.cls, cls) for o in step.operands(cls) if isinstance(o, Ref) and o.cls in inside)
+    for component in nx.strongly_connected_components(graph):
+        first = min(component)
+        if len(component) > 1 or graph.has_edge(first, first):
+            made.group.update(dict.fromkeys(component, first))
+            made.cores.add(first)
+
+
+def _followers(step: Step, made: Grouping, loose: list[int]) -> None:
+    for cls in loose:
+        if cls in made.group or cls in made.sums:
+            continue
+        reads = [o for o in step.operands(cls) if not isinstance(o, Const)]
+        owners = {made.group.get(o.cls) if isinstance(o, Ref) else None for o in reads}
+        if len(owners) == 1 and None not in owners and all(step.operand_sample(o) == step.samples[cls] for o in reads):
+            made.group[cls] = owners.pop()  # type: ignore[assignment]
+
+
+def _feeders(step: Step, made: Grouping, loose: list[int], uses: dict[int, list[tuple[int, int]]]) -> None:
+    for cls in reversed(loose):
+        if cls in made.group or cls in made.sums:
+            continue
+        owners = {made.group.get(user) for user, _ in uses[cls]}
+        alike = all(user >= 0 and step.samples[user] == step.samples[cls] for user, _ in uses[cls])
+        if len(owners) == 1 and None not in owners and alike and all(delay == 0 for _, delay in uses[cls]):
+            made.group[cls] = owners.pop()  # type: ignore[assignment]
+
+
+def _is_sum(step: Step, cls: int) -> bool:
+    operands = step.operands(cls)
+    return step.classes[cls].op == "add" and all(
+        not isinstance(o, Const) and step.operand_sample(o) == step.samples[cls] for o in operands
+    )

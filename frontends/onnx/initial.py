@@ -1,0 +1,202 @@
+"""Initial states: propose them, run the recovered step from them, and accept only what the file computes in its first steps."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from snnc.frontends.onnx.errors import InitialStateError
+from snnc.frontends.onnx.evaluate import Evaluator, compute
+from snnc.frontends.onnx.grouping import Grouping
+from snnc.frontends.onnx.node import Array, Node
+from snnc.frontends.onnx.roll import HEAD_STEPS, Const, InputRef, Operand, Ref
+from snnc.frontends.onnx.states import States
+from snnc.frontends.onnx.step import Step
+
+_TOLERANCE: Final = 2e-6
+_MAX_TRIALS: Final = 400
+
+
+@dataclass(eq=False)
+class Start:
+    """Initial values: of states, by (class, time before 0), and the names of inputs that give them."""
+
+    values: dict[tuple[int, int], Array] = field(default_factory=dict)
+    inputs: dict[str, int] = field(default_factory=dict)
+
+
+class Simulation:
+    """The recovered classes, run for a few steps on the sample inputs."""
+
+    def __init__(self, step: Step, groups: Grouping, states: Mapping[int, States], sample: Evaluator, start: Start) -> None:
+        self._step = step
+        self._groups = groups
+        self._states = states
+        self._sample = sample
+        self._start = start
+        self._known: dict[tuple[int, int], Array] = {}
+        self._by_class: dict[int, list[str]] = {}
+        for name, cls in start.inputs.items():
+            self._by_class.setdefault(cls, []).append(name)
+
+    def value(self, cls: int, t: int) -> Array:
+        """Return the value of a class at step `t`."""
+        key = (cls, t)
+        if key not in self._known:
+            made = self._step.classes[cls]
+            arrays = [self._read(cls, o, t) for o in made.operands if o is not None]
+            self._known[key] = compute(made.op, made.attrs, made.shape, arrays)
+        return self._known[key]
+
+    def before(self, cls: int, t: int, reader: int | None) -> Array:
+        """Return what `reader` (a group) sees of a class before step 0."""
+        made = self._step.classes[cls]
+        group = self._groups.group.get(cls)
+        if group is None or group != reader:
+            names = self._by_class.get(cls, [])
+            return self._sample.input(names[0]) if names and t == -1 else np.zeros(made.shape)
+        states = self._states[group]
+        if cls in states.kept:
+            names = self._by_class.get(cls, [])
+            if names and t == -1:
+                return self._sample.input(names[0])
+            return np.broadcast_to(np.asarray(self._start.values.get((cls, t), np.zeros(())), np.float64), made.shape)
+        arrays = [self._read(cls, o, t) for o in made.operands if o is not None]
+        return compute(made.op, made.attrs, made.shape, arrays)
+
+    def _read(self, reader: int, operand: Operand, t: int) -> Array:
+        match operand:
+            case Const(value):
+                return np.asarray(value, np.float64)
+            case InputRef():
+                return self._sample.step(operand.name, operand.shape, t - operand.delay, self._step.axes.get(operand.name))
+            case Ref(cls, delay):
+                if t - delay >= 0:
+                    return self.value(cls, t - delay)
+                seen = self._step.see(operand)
+                if not isinstance(seen, Ref):
+                    return np.zeros(self._step.classes[cls].shape)
+                group = self._groups.group.get(reader)
+                if group is None and self._step.is_layout(reader):
+                    group = self._groups.group.get(seen.cls)
+                return self.before(seen.cls, t - seen.delay, group).reshape(self._step.classes[cls].shape)
+
+    def faults(self, classes: list[int]) -> list[tuple[int, int, float]]:
+        """Return (class, step, difference) of every early value that is not met."""
+        found: list[tuple[int, int, float]] = []
+        for cls in classes:
+            made = self._step.classes[cls]
+            early = {t: list(nodes) for t, nodes in made.forced.items()}
+            for t, nodes in early.items():
+                for node in nodes:
+                    difference = _difference(self._sample(node), self.value(cls, t))
+                    if difference > _TOLERANCE:
+                        found.append((cls, t, difference))
+            for t, nodes in made.initial.items():
+                found.extend(self._initial_faults(cls, t, nodes))
+        return found
+
+    def _initial_faults(self, cls: int, t: int, nodes: list[Node]) -> Iterator[tuple[int, int, float]]:
+        if self._step.is_layout(cls):
+            return
+        readers = {self._groups.group.get(cls), None}
+        for node in nodes:
+            difference = min(_difference(self._sample(node), self.before(cls, t, reader)) for reader in readers)
+            if difference > _TOLERANCE:
+                yield cls, t, difference
+
+
+def find_start(step: Step, groups: Grouping, states: Mapping[int, States], seed: int = 0) -> Start:
+    """Return initial states from which the recovered step computes what the file does.
+
+    Raises
+    ------
+    InitialStateError
+        None of the proposals explains the file.
+    """
+    start = _explicit(step, groups, states)
+    samples = [Evaluator.random(seed + k) for k in range(2)]
+    classes = [c.id for c in step.classes if c.forced or c.initial]
+
+    def faults(trial: Start) -> list[tuple[int, int, float]]:
+        return [f for s in samples for f in Simulation(step, groups, states, s, trial).faults(classes)]
+
+    best = faults(start)
+    for group in groups.groups:
+        if not best:
+            break
+        start, best = _improve(step, groups, states[group], group, start, best, faults)  # type: ignore[arg-type]
+    if best:
+        cls, t, difference = best[0]
+        when = f"step {t}" if t >= 0 else "the start"
+        raise InitialStateError(
+            f"at {when} the file computes other values than its later steps do (operation '{step.classes[cls].op}' of shape "
+            f"{list(step.classes[cls].shape)}, difference {difference:.3g}, {len(best)} value(s) in all), and no initial state explains it."
+        )
+    return start
+
+
+def _explicit(step: Step, groups: Grouping, states: Mapping[int, States]) -> Start:
+    start = Start()
+    for made in step.classes:
+        seen = step.see(Ref(made.id))
+        if not isinstance(seen, Ref):
+            continue
+        group = groups.group.get(seen.cls)
+        for t, nodes in made.initial.items():
+            for node in nodes:
+                if node.op == "input":
+                    start.inputs.setdefault(str(node.attrs[0]), seen.cls)
+                elif group is not None and seen.cls in states[group].kept and node.value is not None:
+                    shape = step.classes[seen.cls].shape
+                    value = node.value if node.value.size == 1 or node.shape == shape else node.value.reshape(shape)
+                    start.values.setdefault((seen.cls, t), np.asarray(value, np.float64))
+    return start
+
+
+def _improve(step, groups, states, group, start, best, faults):  # type: ignore[no-untyped-def]
+    """Try the group's own constants as initial states that the file does not show."""
+    open_states = [c for c in states.kept if (c, -1) not in start.values and c not in start.inputs.values()]
+    candidates = _constants(step, groups.members(group))
+    if not open_states or not candidates:
+        return start, best
+    trials = itertools.product([None, *candidates], repeat=len(open_states))
+    for trial in itertools.islice(trials, 1, _MAX_TRIALS):
+        given = {
+            (c, -k): v for c, v in zip(open_states, trial, strict=True) if v is not None for k in range(1, states.kept[c] + 1)
+        }
+        proposal = Start({**start.values, **given}, start.inputs)
+        found = faults(proposal)
+        if len(found) < len(best):
+            start, best = proposal, found
+            if not best:
+                break
+    return start, best
+
+
+def _constants(step: Step, members: list[int]) -> list[Array]:
+    found: list[Array] = []
+    for cls in members:
+        for operand in step.operands(cls):
+            if isinstance(operand, Const):
+                value = np.asarray(operand.value, np.float64)
+                if value.any() and not any(value.shape == f.shape and (value == f).all() for f in found):
+                    found.append(value)
+    return found
+
+
+def _difference(a: Array, b: Array) -> float:
+    try:
+        gap = np.abs(a - b)
+    except ValueError:
+        return float("inf")
+    if not np.isfinite(gap).all():
+        return float("inf")
+    return float((gap / (1.0 + np.abs(a))).max(initial=0.0))
+
+
+HEAD: Final = HEAD_STEPS

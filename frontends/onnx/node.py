@@ -1,0 +1,124 @@
+"""The values of a flattened ONNX graph: hash-consed nodes with a shape, and with a value where they are constant.
+
+::
+
+    op = input(name) | const | elementwise (ELEMENTWISE) | linear | reshape | slice | concat | transpose | expand | reduce | put
+
+A constant that an elementwise operation or `linear` made keeps its operation and operands beside its value, so that the
+first time step, which exporters fold, still lines up with the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Hashable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.frontends.onnx.errors import TooLargeError
+
+Array: TypeAlias = npt.NDArray[Any]
+Shape: TypeAlias = tuple[int, ...]
+
+MAX_NODES: Final = 2_000_000
+MAX_CONSTANT: Final = 2**26
+MAX_ELEMENTS: Final = 2**31
+
+
+class Node:
+    """One value. Two nodes of one pool are the same object exactly when they compute the same thing."""
+
+    __slots__ = ("attrs", "depth", "id", "inputs", "op", "shape", "value")
+
+    def __init__(
+        self, id: int, op: str, attrs: tuple[Hashable, ...], inputs: tuple[Node, ...], shape: Shape, value: Array | None, depth: int
+    ) -> None:
+        self.id = id
+        self.op = op
+        self.attrs = attrs
+        self.inputs = inputs
+        self.shape = shape
+        self.value = value
+        self.depth = depth
+
+    def __repr__(self) -> str:
+        return f"<{self.id} {self.op}{self.attrs or ''} {self.shape}>"
+
+    @property
+    def signature(self) -> tuple[Hashable, ...]:
+        """What two steps of one class must share."""
+        return (self.op, self.attrs, self.shape, len(self.inputs))
+
+
+class Pool:
+    """All nodes of one flattened graph."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self._table: dict[Hashable, Node] = {}
+
+    def make(
+        self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Hashable, ...] = (), value: Array | None = None
+    ) -> Node:
+        """Return the node for `op` over `inputs`, an old one where it exists."""
+        key = (op, attrs, tuple(n.id for n in inputs), shape)
+        node = self._table.get(key)
+        if node is None:
+            depth = 1 + max((n.depth for n in inputs), default=0)
+            node = self._table[key] = self._append(op, attrs, inputs, shape, value, depth)
+        return node
+
+    def const(self, value: Array) -> Node:
+        """Return the leaf of a constant; equal constants are one node."""
+        data = np.ascontiguousarray(value).tobytes()
+        digest = data if len(data) <= 64 else hashlib.sha256(data).digest()
+        key = ("const", value.dtype.str, value.shape, digest)
+        node = self._table.get(key)
+        if node is None:
+            node = self._table[key] = self._append("const", (), (), value.shape, value, 0)
+        return node
+
+    def derived(self, name: str, source: Node, make: Callable[[Array], Array]) -> Node:
+        """Return the constant ``make(source.value)``, made and hashed once for each `name` and `source`."""
+        if source.value is None:
+            raise ValueError("only a constant can be derived from")
+        key = ("derived", name, source.id)
+        node = self._table.get(key)
+        if node is None:
+            node = self._table[key] = self.const(make(source.value))
+        return node
+
+    def find(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Hashable, ...] = ()) -> Node | None:
+        """Return the node that :meth:`make` would return if it exists already."""
+        return self._table.get((op, attrs, tuple(n.id for n in inputs), shape))
+
+    def input(self, name: str, shape: Shape) -> Node:
+        """Return the leaf of a graph input."""
+        check_size(shape, f"the input '{name}'")
+        return self.make("input", (), shape, (name,))
+
+    def _append(
+        self, op: str, attrs: tuple[Hashable, ...], inputs: tuple[Node, ...], shape: Shape, value: Array | None, depth: int
+    ) -> Node:
+        if len(self.nodes) >= MAX_NODES:
+            raise TooLargeError(
+                f"the unrolled graph has more than {MAX_NODES} nodes; export a single step, or the same model with fewer steps."
+            )
+        node = Node(len(self.nodes), op, attrs, inputs, shape, value, depth)
+        self.nodes.append(node)
+        return node
+
+
+def check_size(shape: Shape, what: str, limit: int = MAX_ELEMENTS) -> None:
+    """Refuse shapes that no one can mean, before memory is taken.
+
+    Raises
+    ------
+    TooLargeError
+        More than `limit` elements.
+    """
+    if math.prod(shape) > limit:
+        raise TooLargeError(f"{what} has the shape {list(shape)}, {math.prod(shape):,} elements; at most {limit:,} are read.")

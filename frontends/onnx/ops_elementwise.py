@@ -1,0 +1,137 @@
+"""Handlers of elementwise operators: each becomes primitives of the equation language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Final
+
+import numpy as np
+import onnx
+
+from snnc.frontends.onnx.elementwise import elementwise
+from snnc.frontends.onnx.errors import MalformedGraphError, UnsupportedOperatorError
+from snnc.frontends.onnx.flatten import Call, Handler, Value
+from snnc.frontends.onnx.node import Node
+
+DIRECT: Final[Mapping[str, str]] = {
+    "Add": "add",
+    "Sub": "sub",
+    "Mul": "mul",
+    "Div": "div",
+    "Neg": "neg",
+    "Pow": "pow",
+    "Exp": "exp",
+    "Log": "log",
+    "Sqrt": "sqrt",
+    "Abs": "abs",
+    "Sign": "sign",
+    "Tanh": "tanh",
+    "Sigmoid": "sigmoid",
+    "Erf": "erf",
+    "Greater": "gt",
+    "GreaterOrEqual": "ge",
+    "Where": "where",
+    "And": "mul",
+    "Or": "max",
+}
+"""ONNX operators that are one primitive."""
+
+_VARIADIC: Final[Mapping[str, str]] = {"Sum": "add", "Max": "max", "Min": "min"}
+
+
+def _scalar(call: Call, value: float) -> Node:
+    return call.pool.const(np.array(value, np.float32))
+
+
+def _direct(call: Call) -> list[Value]:
+    nodes = call.nodes()
+    if call.operation.op in ("And", "Or"):
+        nodes = [_as_float(call, n) for n in nodes]
+    return [elementwise(call.pool, DIRECT[call.operation.op], *nodes)]
+
+
+def _as_float(call: Call, n: Node) -> Node:
+    return call.pool.const(n.value.astype(np.float32)) if n.value is not None and n.value.dtype.kind in "bi" else n
+
+
+def _variadic(call: Call) -> list[Value]:
+    nodes = call.nodes()
+    if not nodes:
+        raise MalformedGraphError(f"{call.where} has no input.")
+    return [reduce(lambda a, b: elementwise(call.pool, _VARIADIC[call.operation.op], a, b), nodes)]
+
+
+def _less(call: Call) -> list[Value]:
+    return [elementwise(call.pool, "gt" if call.operation.op == "Less" else "ge", call.node(1), call.node(0))]
+
+
+def _equal(call: Call) -> list[Value]:
+    a, b = call.node(0), call.node(1)
+    at_least = elementwise(call.pool, "ge", a, b)
+    return [elementwise(call.pool, "mul", at_least, elementwise(call.pool, "ge", b, a))]
+
+
+def _not(call: Call) -> list[Value]:
+    return [elementwise(call.pool, "sub", _scalar(call, 1.0), _as_float(call, call.node(0)))]
+
+
+def _relu(call: Call) -> list[Value]:
+    return [elementwise(call.pool, "max", call.node(0), _scalar(call, 0.0))]
+
+
+def _reciprocal(call: Call) -> list[Value]:
+    return [elementwise(call.pool, "div", _scalar(call, 1.0), call.node(0))]
+
+
+def _clip(call: Call) -> list[Value]:
+    x = call.node(0)
+    if call.has(1):
+        x = elementwise(call.pool, "max", x, call.node(1))
+    if call.has(2):
+        x = elementwise(call.pool, "min", x, call.node(2))
+    return [x]
+
+
+def _identity(call: Call) -> list[Value]:
+    return [call.arguments[0]]
+
+
+def _cast(call: Call) -> list[Value]:
+    x = call.node(0)
+    if call.operation.op == "CastLike":
+        like = call.node(1).value
+        target = np.dtype(np.float32) if like is None else like.dtype
+    else:
+        target = _dtype(call, call.integer("to"))
+    if x.value is not None:
+        same = x.value.dtype == target or (target.kind == "f" and x.value.dtype.kind == "f")
+        return [x if same else call.pool.const(x.value.astype(target))]
+    if target.kind != "f" and x.op not in ("gt", "ge", "reshape", "slice", "mul", "max", "sub"):
+        raise UnsupportedOperatorError(f"{call.where}: it rounds values of the network to {target}; snnc computes in float32.")
+    return [x]
+
+
+def _dtype(call: Call, code: int) -> np.dtype[np.generic]:
+    try:
+        target = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code))
+    except (KeyError, ValueError, TypeError):
+        raise MalformedGraphError(f"{call.where}: the data type {code} is unknown.") from None
+    return np.dtype(np.float32) if target.kind == "f" else target
+
+
+HANDLERS: Final[Mapping[str, Handler]] = {
+    **dict.fromkeys(DIRECT, _direct),
+    **dict.fromkeys(_VARIADIC, _variadic),
+    "Less": _less,
+    "LessOrEqual": _less,
+    "Equal": _equal,
+    "Not": _not,
+    "Relu": _relu,
+    "Reciprocal": _reciprocal,
+    "Clip": _clip,
+    "Identity": _identity,
+    "Dropout": _identity,
+    "Cast": _cast,
+    "CastLike": _cast,
+}

@@ -1,0 +1,98 @@
+"""Which values a population keeps from step to step.
+
+Every member that its own group reads late is a state, except those that other states already determine: the reset that a
+file computes from the previous membrane is no state beside the membrane. Where several late values have one
+common source, that source is kept instead of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from snnc.frontends.onnx.grouping import Grouping
+from snnc.frontends.onnx.roll import Const, Ref
+from snnc.frontends.onnx.step import Step
+
+
+@dataclass(frozen=True)
+class States:
+    """States of one group: class -> how many steps back it is read; ``computed`` late values follow from the states."""
+
+    kept: dict[int, int]
+    computed: frozenset[int]
+
+
+def states_of(step: Step, groups: Grouping, group: int) -> States:
+    """Choose the states of a group."""
+    members = groups.members(group)
+    late = _late(step, members)
+    forced = {c for c in late if any(n.op == "input" for nodes in step.classes[c].initial.values() for n in nodes)}
+    kept = dict(late)
+    computed: set[int] = set()
+    _drop(step, members, kept, computed, forced)
+    sources = {c: _sources(step, members, c) for c in kept if c not in forced and kept[c] == 1}
+    for cls in sorted(sources, key=members.index, reverse=True):
+        for source in sources[cls]:
+            sharing = [c for c in sources if c in kept and (c == source or source in sources[c])]
+            if cls in kept and len(sharing) > 1 and source not in sharing:
+                for c in sharing:
+                    del kept[c]
+                    computed.add(c)
+                kept[source] = 1
+                break
+    _drop(step, members, kept, computed, forced)
+    return States(kept, frozenset(computed))
+
+
+def _late(step: Step, members: list[int]) -> dict[int, int]:
+    inside = set(members)
+    late: dict[int, int] = {}
+    for cls in members:
+        for operand in step.operands(cls):
+            if isinstance(operand, Ref) and operand.delay and operand.cls in inside:
+                late[operand.cls] = max(late.get(operand.cls, 0), operand.delay)
+    return late
+
+
+def _drop(step: Step, members: list[int], kept: dict[int, int], computed: set[int], forced: Iterable[int]) -> None:
+    for cls in sorted(kept, key=members.index, reverse=True):
+        if cls in forced or kept[cls] != 1:
+            continue
+        if _follows(step, set(members), cls, {c for c in kept if c != cls}):
+            del kept[cls]
+            computed.add(cls)
+
+
+def _follows(step: Step, inside: set[int], cls: int, known: set[int]) -> bool:
+    stack, seen, found = [cls], {cls}, False
+    while stack:
+        for operand in step.operands(stack.pop()):
+            if isinstance(operand, Const):
+                continue
+            if not isinstance(operand, Ref) or operand.delay or operand.cls not in inside:
+                return False
+            if operand.cls in known:
+                found = True
+            elif operand.cls not in seen:
+                seen.add(operand.cls)
+                stack.append(operand.cls)
+    return found
+
+
+def _sources(step: Step, members: list[int], cls: int) -> list[int]:
+    position = {c: k for k, c in enumerate(members)}
+    frontier, found = {cls}, []
+    while True:
+        latest = max(frontier, key=position.__getitem__)
+        frontier.discard(latest)
+        for operand in step.operands(latest):
+            if isinstance(operand, Const):
+                continue
+            if not isinstance(operand, Ref) or operand.delay or operand.cls not in position:
+                return found
+            frontier.add(operand.cls)
+        if not frontier:
+            return found
+        if len(frontier) == 1:
+            found.append(next(iter(frontier)))

@@ -1,0 +1,126 @@
+"""Find time in a flattened graph: which axis of which input is sliced step by step, and what each value depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from snnc.frontends.onnx import shaping
+from snnc.frontends.onnx.errors import TimeMixingError
+from snnc.frontends.onnx.node import Node, Pool
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Time of one flattened graph.
+
+    Parameters
+    ----------
+    steps
+        Number of steps.
+    axes
+        Time axis of each input that has one.
+    latest
+        For each node, by id, the latest input step that it depends on; -1 where it depends on none.
+    """
+
+    steps: int
+    axes: Mapping[str, int]
+    latest: list[int]
+
+    @property
+    def timed(self) -> bool:
+        """Whether any input changes in time."""
+        return bool(self.axes)
+
+    def input_step(self, node: Node) -> tuple[str, int] | None:
+        """Return (input, step) where `node` is one step of an input."""
+        if node.op != "slice" or node.inputs[0].op != "input":
+            return None
+        name = str(node.inputs[0].attrs[0])
+        axis, start = node.attrs
+        if self.axes.get(name) != axis or node.shape[self.axes[name]] != 1:
+            return None
+        return name, int(start)  # type: ignore[call-overload]
+
+
+def find_axes(pool: Pool, alive: set[int]) -> dict[str, int]:
+    """Return the time axis of each input: the first axis whose entries are read one at a time."""
+    seen: dict[str, dict[int, set[int]]] = {}
+    sizes: dict[tuple[str, int], int] = {}
+    for node in pool.nodes:
+        if node.op == "slice" and node.id in alive and node.inputs[0].op == "input":
+            axis, start = int(node.attrs[0]), int(node.attrs[1])  # type: ignore[call-overload]
+            if node.shape[axis] == 1:
+                name = str(node.inputs[0].attrs[0])
+                seen.setdefault(name, {}).setdefault(axis, set()).add(start)
+                sizes[name, axis] = node.inputs[0].shape[axis]
+    found: dict[str, int] = {}
+    for name, axes in seen.items():
+        full = [a for a, starts in sorted(axes.items()) if len(starts) == sizes[name, a] > 1]
+        partial = [a for a, starts in sorted(axes.items()) if len(starts) > 1]
+        if full or partial:
+            found[name] = (full or partial)[0]
+    return found
+
+
+def alive_from(outputs: list[Node]) -> set[int]:
+    """Return the ids of all nodes that `outputs` depend on."""
+    seen = {n.id for n in outputs}
+    stack = list(outputs)
+    while stack:
+        for n in stack.pop().inputs:
+            if n.id not in seen:
+                seen.add(n.id)
+                stack.append(n)
+    return seen
+
+
+def timeline(pool: Pool, axes: Mapping[str, int], steps: int) -> Timeline:
+    """Compute what each node depends on.
+
+    Raises
+    ------
+    TimeMixingError
+        Two inputs have different numbers of steps.
+    """
+    lengths = {n.shape[axes[str(n.attrs[0])]] for n in pool.nodes if n.op == "input" and n.attrs[0] in axes}
+    if len(lengths) > 1:
+        raise TimeMixingError(f"the inputs have different numbers of time steps: {sorted(lengths)}.")
+    total = lengths.pop() if lengths else steps
+    made = Timeline(total, axes, [])
+    extend(made, pool)
+    return made
+
+
+def extend(line: Timeline, pool: Pool) -> None:
+    """Add the nodes that the pool got since."""
+    latest = line.latest
+    for node in pool.nodes[len(latest) :]:
+        step = line.input_step(node)
+        if step is not None:
+            latest.append(step[1])
+        elif node.op == "input":
+            latest.append(line.steps - 1 if node.attrs[0] in line.axes else -1)
+        else:
+            latest.append(max((latest[n.id] for n in node.inputs), default=-1))
+
+
+def stacked(pool: Pool, line: Timeline, output: Node, axis: int) -> list[Node] | None:
+    """Return the values of all steps where `axis` of `output` is time, else None.
+
+    It is time where no entry depends on a later step than its own, the last one on the last, and entries rise.
+    """
+    if output.shape[axis] != line.steps or output.value is not None:
+        return None
+    rows = [shaping.take(pool, output, axis, t) for t in range(line.steps)]
+    extend(line, pool)
+    if line.timed:
+        last = line.latest[rows[-1].id]
+        late = [line.latest[n.id] for n in rows]
+        if any(k > t for t, k in enumerate(late)) or late[-1] < 0:
+            return None
+        rising = all(b - a == 1 for a, b in zip(late[line.steps // 2 :], late[line.steps // 2 + 1 :], strict=False))
+        return rows if rising and last > late[0] else None
+    depths = [n.depth for n in rows]
+    return rows if all(b > a for a, b in zip(depths[1:], depths[2:], strict=False)) and line.steps > 2 else None
