@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 import warnings
+from collections.abc import Callable
 from typing import Final
 
 import typer
@@ -59,7 +60,7 @@ def _app() -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    for name, command in {
+    commands: dict[str, Callable[..., None]] = {
         "compile": compile_,
         "run": run,
         "train": train,
@@ -67,7 +68,8 @@ def _app() -> typer.Typer:
         "inspect": inspect,
         "targets": targets,
         "doctor": doctor,
-    }.items():
+    }
+    for name, command in commands.items():
         app.command(name)(command)
     app.callback(invoke_without_command=True)(_version)
     return app
@@ -94,13 +96,11 @@ def _as_snnc_error(error: Exception) -> SnncError:
     if isinstance(error, SnncError):
         return error
     if isinstance(error, _CLICK):
-        text = getattr(error, "message", str(error)).strip()
-        return CommandLineError(f"{text[:1].lower()}{text[1:].rstrip('.')}; see snnc --help." if text else "no command; see snnc --help.")
+        text = str(error.format_message() if hasattr(error, "format_message") else error).strip() or "No command."
+        return CommandLineError(f"{text[:1].lower()}{text[1:].rstrip('.')}; see snnc --help.")
     if isinstance(error, MemoryError):
         return MemoryShortError("this machine has too little memory for that; use a smaller batch or fewer steps.")
     if isinstance(error, OSError) and error.filename is None and error.errno is not None:
         return OutputFileError(f"the output cannot be written: {(error.strerror or str(error)).lower()}.")
     text = " ".join(str(error).split())[:200]
-    return InternalError(
-        f"internal error, a fault in snnc itself ({type(error).__name__}: {text}); please report it with the command. SNNC_DEBUG=1 shows more."
-    )
+    return InternalError(f"internal error in snnc itself ({type(error).__name__}: {text}); please report it. SNNC_DEBUG=1 shows more.")

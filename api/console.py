@@ -65,7 +65,7 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def update(self, done: int, text: str = "") -> None:
+    def update(self, done: float, text: str = "") -> None:
         """Tell that `done` parts of the total are ready."""
         if self._bar is None:
             if not sys.stderr.isatty() or time.monotonic() - self._start < 2:

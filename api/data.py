@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from snnc.errors import ArrayValueError, DataFileError, LabelError, MissingArrayError, PickledArrayError
+from snnc.errors import DataFileError, MissingArrayError, PickledArrayError
 from snnc.files import whole_file
 
 
@@ -24,21 +24,18 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         The file is missing, unreadable or no npz archive.
     PickledArrayError
         An array holds Python objects.
-    ArrayValueError
-        An array holds anything but finite numbers.
     """
     try:
         if not path.is_file():
             raise DataFileError(f"the data file {str(path)!r} does not exist." if not path.exists() else f"{str(path)!r} is not a file.")
+        _check_kind(path)
         with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise DataFileError(f"{str(path)!r} holds a single array; put arrays into an npz archive by name: numpy.savez(path, x=x).")
-            return {name: _checked(archive, name, path) for name in archive.files}
+            return {name: archive[name] for name in archive.files}
     except (OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError) as error:
         raise DataFileError(f"{str(path)!r} cannot be read as an npz archive: {str(error).rstrip('.') or 'it ends too early'}.") from None
     except (ValueError, AttributeError, TypeError) as error:
         if "pickle" in str(error):
-            raise PickledArrayError(f"{str(path)!r} is or holds pickled Python objects, which snnc does not load; save plain arrays.") from None
+            raise PickledArrayError(f"{str(path)!r} holds pickled Python objects, which snnc does not load; save plain arrays.") from None
         raise DataFileError(f"{str(path)!r} cannot be read as an npz archive: {str(error).rstrip('.')}.") from None
 
 
@@ -69,26 +66,12 @@ def pick(arrays: Mapping[str, npt.NDArray[Any]], name: str, path: Path) -> npt.N
     return arrays[name]
 
 
-def labels(values: npt.NDArray[Any], samples: int) -> npt.NDArray[np.int64]:
-    """Check class indices.
-
-    Raises
-    ------
-    LabelError
-        They are not whole numbers of 0 or more, one for each sample.
-    """
-    if values.ndim != 1 or len(values) != samples:
-        raise LabelError(f"the labels y have shape {values.shape}; {samples} samples need shape ({samples},).")
-    whole = values.astype(np.int64)
-    if len(values) and ((whole != values).any() or whole.min() < 0):
-        raise LabelError("the labels y hold something else than class indices 0, 1, 2 …")
-    return whole
-
-
-def _checked(archive: Mapping[str, npt.NDArray[Any]], name: str, path: Path) -> npt.NDArray[Any]:
-    array = archive[name]
-    if array.dtype.kind not in "biuf":
-        raise ArrayValueError(f"the array {name!r} of {str(path)!r} has type {array.dtype}; real numbers are needed.")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ArrayValueError(f"the array {name!r} of {str(path)!r} holds NaN or infinity at {int((~np.isfinite(array)).sum())} places.")
-    return array
+def _check_kind(path: Path) -> None:
+    with path.open("rb") as stream:
+        start = stream.read(6)
+    if start.startswith(b"\x93NUMPY"):
+        raise DataFileError(f"{str(path)!r} holds a single array; put arrays into an npz archive by name: numpy.savez(path, x=x).")
+    if start.startswith(b"\x80"):
+        raise PickledArrayError(f"{str(path)!r} is a pickle, which snnc does not load; save plain arrays with numpy.savez.")
+    if not start.startswith(b"PK"):
+        raise DataFileError(f"{str(path)!r} is not an npz archive; numpy.savez(path, x=x) writes one.")

@@ -29,82 +29,58 @@ class MissingArrayError(SnncError):
     code = "SNNC-E523"
 
 
-class ArrayShapeError(SnncError):
-    """An array of a data file has another shape than the model needs."""
-
-    code = "SNNC-E524"
-
-
-class ArrayValueError(SnncError):
-    """An array of a data file holds no finite numbers."""
-
-    code = "SNNC-E525"
-
-
 class OutputFolderError(SnncError):
     """An output folder cannot be made, or holds files that are not snnc's."""
 
-    code = "SNNC-E526"
+    code = "SNNC-E524"
 
 
 class OutputFileError(SnncError):
     """An output file cannot be written."""
 
-    code = "SNNC-E527"
+    code = "SNNC-E525"
 
 
 class ProjectFolderError(SnncError):
     """A folder is no project of snnc, or a damaged one."""
 
-    code = "SNNC-E528"
+    code = "SNNC-E526"
 
 
 class ModelFormatError(SnncError):
     """A model is of a kind that snnc does not read."""
 
-    code = "SNNC-E529"
+    code = "SNNC-E527"
 
 
 class OptionValueError(SnncError):
     """An option's value is outside its range."""
 
-    code = "SNNC-E530"
+    code = "SNNC-E528"
 
 
 class UnknownOptimizerError(SnncError):
     """The text names no optimiser that snnc knows."""
 
-    code = "SNNC-E531"
+    code = "SNNC-E529"
 
 
 class StepsNeededError(SnncError):
     """Neither the model nor the options say how many time steps a sequence has."""
 
-    code = "SNNC-E532"
-
-
-class LabelError(SnncError):
-    """Labels are not class indices, or not one for each sample."""
-
-    code = "SNNC-E533"
+    code = "SNNC-E530"
 
 
 class MemoryShortError(SnncError):
     """The machine has less memory than the work needs."""
 
-    code = "SNNC-E534"
-
-
-class NotTrainableError(SnncError):
-    """A project was compiled without a loss, so it cannot be trained."""
-
-    code = "SNNC-E535"
+    code = "SNNC-E531"
 
 
 class ModelFileError(SnncError):
     """A model file is missing or cannot be opened."""
 
-    code = "SNNC-E536"
+    code = "SNNC-E532"
 
 
 class InternalError(SnncError):

@@ -62,7 +62,7 @@ def load_graph(folder: Path) -> Graph:
     try:
         data = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
         if data["version"] != VERSION:
-            raise ProjectFolderError(f"{str(folder)!r} was written by another version of snnc ({data['version']}); compile the model again.")
+            raise ProjectFolderError(f"{str(folder)!r} was written by another snnc (format {data['version']}); compile the model again.")
         arrays = read_arrays(folder / "arrays.npz")
         graph = Graph(data["name"], data["steps"])
         for node in data["nodes"]:

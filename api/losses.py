@@ -21,5 +21,5 @@ def cross_entropy(of: str = "spike count") -> Loss:
     """
     loss = parse_loss(of)
     if not loss.name.startswith("ce_"):
-        raise UnknownLossError(f"CrossEntropy({of!r}) is not known; it is of 'spike count', 'spike rate', 'mean membrane' or 'max membrane'.")
+        raise UnknownLossError(f"CrossEntropy({of!r}) is not known; give 'spike count', 'spike rate', 'mean membrane' or 'max membrane'.")
     return loss

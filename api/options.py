@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any
 
@@ -85,7 +85,7 @@ def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
     SGD(lr=0.01, momentum=0.9, name='sgd')
     """
     name, _, numbers = text.strip().lower().partition(":")
-    kinds: dict[str, tuple[type[SGD] | type[Adam], tuple[str, ...]]] = {
+    kinds: dict[str, tuple[Callable[..., Optimizer], tuple[str, ...]]] = {
         "sgd": (SGD, ("lr", "momentum")),
         "adam": (Adam, ("lr", "beta1", "beta2", "epsilon")),
     }
@@ -137,7 +137,7 @@ def from_data(data: Mapping[str, Any]) -> Options:
 
 
 def _loss_text(loss: Loss) -> str:
-    numbers = [str(getattr(loss, f.name)) for f in fields(loss)] if is_dataclass(loss) else []
+    numbers: list[str] = [str(getattr(loss, f.name)) for f in fields(loss)] if is_dataclass(loss) else []
     return f"{loss.name}:{','.join(numbers)}" if numbers else loss.name
 
 

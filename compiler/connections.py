@@ -69,7 +69,7 @@ def execution_order(graph: Graph, found: tuple[Link, ...]) -> list[str]:
     """Sort the populations so that every connection of delay 0 runs forward; ties stand in order of insertion."""
     names = [name for name, _ in graph.of_type(Population)]
     rank = {name: number for number, name in enumerate(names)}
-    immediate = nx.DiGraph()
+    immediate: nx.DiGraph[str] = nx.DiGraph()
     immediate.add_nodes_from(names)
     immediate.add_edges_from((link.source, link.target) for link in found if link.delay == 0 and link.source in rank)
     return list(nx.lexicographical_topological_sort(immediate, key=rank.__getitem__))
@@ -77,7 +77,7 @@ def execution_order(graph: Graph, found: tuple[Link, ...]) -> list[str]:
 
 def recurrent(found: tuple[Link, ...]) -> frozenset[Link]:
     """Connections that lie on a cycle."""
-    whole = nx.DiGraph()
+    whole: nx.DiGraph[str] = nx.DiGraph()
     whole.add_edges_from((link.source, link.target) for link in found)
     component = {name: number for number, names in enumerate(nx.strongly_connected_components(whole)) for name in names}
     return frozenset(link for link in found if component[link.source] == component[link.target])

@@ -12,7 +12,6 @@ import numpy as np
 
 from snnc.compiler.adjoint import derive_kernel
 from snnc.compiler.connections import Link, execution_order, links, recorded, recurrent
-from snnc.compiler.errors import InvalidValueError
 from snnc.compiler.graph import Array, Graph, Input, Linear, Output, Population, StateRef, source_ports
 from snnc.compiler.kernel import Kernel
 from snnc.compiler.loss_output import choose_loss_output
@@ -20,7 +19,7 @@ from snnc.compiler.losses import Loss
 from snnc.compiler.lower_backward import Backward, Trained, find_trained, lower_backward
 from snnc.compiler.optimizers import Optimizer
 from snnc.compiler.passes.flow import run_flow
-from snnc.compiler.shapes import PortMap, size
+from snnc.compiler.shapes import PortMap, port_map, size
 from snnc.compiler.step_program import (
     Buffer,
     ConnectionInfo,
@@ -79,30 +78,34 @@ def lower(
     GraphError
         The graph, or how the loss fits it, is refused.
     """
-    if steps is not None and steps < 1:
-        raise InvalidValueError(f"steps is {steps}; a network runs at least 1 step.")
+    verify(graph, steps=steps)
     chosen = None
     if loss is not None:
-        verify(graph)
         graph, chosen = choose_loss_output(graph, loss, loss_output)
     graph = run_flow(graph)
-    ports = verify(graph, steps=steps)
+    ports = port_map(graph)
     found = links(graph, ports)
-    trained = None
+    trained = Trained()
     if loss is not None and chosen is not None:
         frozen = frozenset() if train_recurrent else recurrent(found)
         trained = find_trained(graph, found, loss, recorded(graph, chosen)[0], frozen)
-    draft = _Draft(graph, ports, found, trained or Trained(), surrogate or atan(2.0))
+    draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0))
+    program = _program(draft, chosen, optimizer is not None)
+    return replace(program, loss=loss, optimizer=None if loss is None else optimizer, steps=graph.steps if steps is None else steps)
+
+
+def _program(draft: _Draft, chosen: str | None, update: bool) -> StepProgram:
+    """Write everything that follows from the graph and from what is trained in it."""
     _add_inputs(draft)
     _add_populations(draft)
     forward = _forward(draft)
     outputs, records = _outputs(draft)
-    backward = Backward((), ())
-    if chosen is not None:
+    backward, loss_output = Backward((), ()), next((o for o in outputs if o.label == chosen), None)
+    if loss_output is not None:
         offsets = {op.connection: op.offset for op in forward if isinstance(op, OneToOne)}
-        backward = lower_backward(draft, next(o for o in outputs if o.label == chosen), offsets, optimizer is not None)
+        backward = lower_backward(draft, loss_output, offsets, update)
     return StepProgram(
-        name=graph.name,
+        name=draft.graph.name,
         buffers=draft.buffers,
         forward=(*forward, *records),
         backward=backward.operations,
@@ -112,12 +115,12 @@ def lower(
         connections=tuple(draft.connections),
         outputs=tuple(outputs),
         parameters=draft.parameters,
-        loss=loss,
-        loss_output=None if chosen is None else next(o.id for o in outputs if o.label == chosen),
-        optimizer=optimizer if loss is not None else None,
-        steps=graph.steps if steps is None else steps,
+        loss=None,
+        loss_output=None if loss_output is None else loss_output.id,
+        optimizer=None,
+        steps=None,
         state_inputs=_state_inputs(draft),
-        assumptions=tuple(graph.assumptions),
+        assumptions=tuple(draft.graph.assumptions),
     )
 
 
@@ -147,10 +150,10 @@ class _Draft:
         self.buffers[name] = Buffer(name, role, shape, lifetime, "spikes" if kind == "spikes" else "values")
         return name
 
-    def parameter(self, name: str, label: str, value: Array | float, learnable: bool) -> str:
+    def parameter(self, name: str, label: str, value: Array | float, learnable: bool, flat: bool = True) -> str:
         """Add a parameter with its buffer; arrays of neurons become vectors."""
         array = np.array(value, dtype=np.float32)
-        array = array if array.ndim == 0 or name.endswith("_w") and array.ndim == 2 else array.reshape(-1)
+        array = array.reshape(-1) if flat and array.ndim else array
         self.parameters[name] = Parameter(name, label, array, learnable)
         self.buffers[name] = Buffer(name, "parameter", array.shape, "program")
         return name
@@ -229,7 +232,7 @@ def _connect(draft: _Draft, link: Link, port: int) -> tuple[ConnectionInfo, int]
     weight = bias = None
     if link.operation is not None and link.operation.weight is not None:
         learnable = link.operation.learnable and link not in draft.trained.frozen
-        weight = draft.parameter(f"{id_}_w", f"{link.label}.weight", link.operation.weight, learnable)
+        weight = draft.parameter(f"{id_}_w", f"{link.label}.weight", link.operation.weight, learnable, flat=not dense)
         if isinstance(link.operation, Linear) and link.operation.bias is not None:
             bias = draft.parameter(f"{id_}_b", f"{link.label}.bias", link.operation.bias, learnable)
     info = ConnectionInfo(
@@ -257,7 +260,8 @@ def _arrival(connection: ConnectionInfo, current: str, offset: int) -> Dense | O
 
 
 def _outputs(draft: _Draft) -> tuple[list[OutputInfo], list[Record]]:
-    outputs, records = [], []
+    outputs: list[OutputInfo] = []
+    records: list[Record] = []
     for name, operation in draft.graph.of_type(Output):
         id_, port = f"y{len(outputs)}", draft.ports[name, "in"]
         source, source_port, delay = recorded(draft.graph, name)

@@ -152,7 +152,9 @@ class _Backward:
         if weight is not None and self.draft.parameters[weight].learnable:
             gradient = self.gradient(weight)
             operations.append(
-                DenseWeightGradient(id_, source, current, gradient) if dense else OneToOneWeightGradient(id_, source, current, gradient, offset)
+                DenseWeightGradient(id_, source, current, gradient)
+                if dense
+                else OneToOneWeightGradient(id_, source, current, gradient, offset)
             )
         if any(p.id == connection.source and p.label in self.draft.trained.populations for p in self.draft.populations):
             operations.append(

@@ -9,13 +9,13 @@ spread over *relay* tiles: a relay keeps the values of all steps of its samples,
 presents one step's window, which every consumer tile reads.
 
 Schedule (wavefront by retiming, Leiserson & Saxe 1991): iteration k runs population p at step t when ``k == interval * t + stage[p]``.
-``interval`` is the smallest R for which ``R * delay + stage[target] - stage[source] >= 1`` can hold on every connection between populations;
-a bus's lag is that left-hand side. Without short cycles R is 1 and a sequence takes T + L - 1 iterations.
+``interval`` is the smallest R for which ``R * delay + stage[target] - stage[source] >= 1`` can hold on every connection between
+populations; a bus's lag is that left-hand side. Without short cycles R is 1 and a sequence takes T + L - 1 iterations.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from snnc.compiler.target import Target
@@ -106,11 +106,12 @@ class BusPlan:
 
 @dataclass(frozen=True)
 class ConnectionPlan:
-    """A connection reads bus `bus`; `stored_bytes` of weights lie with the target's blocks (and again, by rows, with the source's)."""
+    """A connection of population `target` reads bus `bus`; its weights lie with the target's blocks (and again with the source's)."""
 
     id: str
     bus: str
     delay: int
+    target: str = ""
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,8 @@ class Plan:
     phases: tuple[Phase, ...]
     loss_tiles: tuple[int, ...] = ()
     """Tile of each sample's loss (empty when not training)."""
+    tile_cycles: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """"compute" and "exchange": predicted cycles of each tile in a whole training step, waiting not counted."""
 
     @property
     def cycles(self) -> float:

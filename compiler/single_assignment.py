@@ -15,13 +15,11 @@ from typing import Final
 from snnc.compiler.errors import NeuronDefinitionError
 from snnc.compiler.expression import Assignment, Call, Expression, Number, Symbol, substitute, symbols, transform
 from snnc.compiler.neuron import NeuronModel
-from snnc.compiler.symbolic import ARITHMETIC
 
+_ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div", "neg", "detach"})
 _PRODUCTS: Final = frozenset({-2.0, -1.0, 0.5, 1.0, 2.0, 3.0})
 """Exponents for which products, quotients and roots give what PyTorch's pow gives."""
-
-
-MAX_DEPTH: Final = 12
+_MAX_DEPTH: Final = 12
 """Sums and products that nest deeper are split, so that sympy's recursion stays shallow."""
 
 
@@ -136,9 +134,9 @@ class _Builder:
         if not isinstance(expression, Call):
             return expression
         function, args = expression.function, expression.args
-        if function in ARITHMETIC or function == "detach":
+        if function in _ARITHMETIC:
             flat: Expression = Call(function, tuple(self._flatten(a) for a in args))
-            return self._named(flat) if _depth(flat) > MAX_DEPTH else flat
+            return self._named(flat) if _depth(flat) > _MAX_DEPTH else flat
         if function == "pow" and isinstance(args[1], Number):
             return self._power(self._flatten(args[0]), args[1])
         plain = Call(function, tuple(self._plain(self._flatten(a)) for a in args))
@@ -146,7 +144,7 @@ class _Builder:
 
     def _power(self, base: Expression, exponent: Number) -> Expression:
         if exponent.value not in _PRODUCTS:
-            return Call("pow", (base, exponent))
+            return Call("pow", (self._plain(base), exponent))
         if exponent.value == 0.5:
             return self._named(Call("sqrt", (self._plain(base),)))
         plain = self._plain(base)

@@ -16,11 +16,7 @@ from snnc.compiler.errors import EquationError
 from snnc.compiler.expression import Call, Expression, Number, Symbol
 from snnc.compiler.symbolic_functions import CLASSES, Power, Sympy
 
-ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div", "neg"})
-_LARGEST_INTEGER: Final = 2.0**31
 _LARGEST_PRODUCT: Final = 4
-
-
 _NAMES: Final = {kind: name for name, kind in CLASSES.items()}
 
 
@@ -30,10 +26,18 @@ def symbol(name: str) -> Sympy:
 
 
 def number(value: float) -> Sympy:
-    """Return the sympy number of a constant: an integer where it is one, so that products by 1 and 0 vanish."""
+    """Return the sympy number of a constant.
+
+    Only -1, 0 and 1 become integers, so that products by them vanish: sympy computes with integers exactly, and a user's
+    nested powers of them would not end; its floating numbers stay small.
+    """
+    _check_finite(value)
+    return sympy.Integer(int(value)) if value in (-1.0, 0.0, 1.0) else sympy.Float(value)
+
+
+def _check_finite(value: float) -> None:
     if not math.isfinite(value):
         raise EquationError("a constant part of the equations is not a finite number.")
-    return sympy.Integer(int(value)) if value == int(value) and abs(value) < _LARGEST_INTEGER else sympy.Float(value)
 
 
 def to_sympy(expression: Expression) -> Sympy:
@@ -67,7 +71,7 @@ def _power(base: Sympy, exponent: Sympy) -> Sympy:
     if not exponent.is_Number:
         return Power(base, exponent)
     if not base.is_Number:
-        return base**exponent
+        return base ** (sympy.Integer(int(exponent)) if exponent == int(exponent) else exponent)
     try:
         value = float(base) ** float(exponent)
     except (OverflowError, ZeroDivisionError):
@@ -90,13 +94,22 @@ def from_sympy(expression: Sympy, name: Callable[[Expression], Expression]) -> E
     if expression.is_Symbol:
         return Symbol(expression.name)
     if expression.is_Number:
-        return Number(float(expression))
+        return _constant(expression)
     if expression.is_Add:
         return _sum(expression, name)
     if expression.is_Mul or expression.is_Pow:
         sign, product = _product(expression, name)
         return _negated(product) if sign < 0 else product
     return Call(_NAMES[type(expression)], tuple(from_sympy(a, name) for a in expression.args))
+
+
+def _constant(expression: Sympy) -> Number:
+    try:
+        value = float(expression)
+    except OverflowError:
+        value = math.inf
+    _check_finite(value)
+    return Number(value)
 
 
 def _negated(expression: Expression) -> Expression:
@@ -125,15 +138,15 @@ def _sum(expression: Sympy, name: Callable[[Expression], Expression]) -> Express
 def _product(expression: Sympy, name: Callable[[Expression], Expression]) -> tuple[int, Expression]:
     """Return the sign and the absolute product of a term."""
     if expression.is_Number:
-        value = float(expression)
+        value = _constant(expression).value
         return (-1 if value < 0 else 1), Number(abs(value))
     coefficient, rest = expression.as_coeff_Mul()
-    value = float(coefficient)
+    value = _constant(coefficient).value
     above: list[Expression] = []
     below: list[Expression] = []
     for factor in rest.as_ordered_factors():
         if factor.is_Pow and factor.exp.is_Number:
-            exponent = float(factor.exp)
+            exponent = _constant(factor.exp).value
             side = below if exponent < 0 else above
             side.extend(_factors(from_sympy(factor.base, name), abs(exponent), name))
         elif factor.is_Pow:

@@ -72,7 +72,9 @@ def check_size(shape: Shape, what: str) -> None:
     if any(n < 1 for n in shape):
         raise EmptyShapeError(f"{what} has shape {shape}; every size is at least 1.")
     if size(shape) > MAX_ELEMENTS:
-        raise TooLargeError(f"{what} has shape {shape}: {size(shape)} elements, more than the {MAX_ELEMENTS} that can be addressed; split it.")
+        raise TooLargeError(
+            f"{what} has shape {shape}: {size(shape)} elements, more than the {MAX_ELEMENTS} that can be addressed; split it."
+        )
 
 
 def _check_ends(graph: Graph) -> None:
@@ -118,7 +120,9 @@ def _check_sizes(graph: Graph) -> None:
                     raise ParameterShapeError(f"the weight of {name!r} has shape {weight.shape}; it must be [outputs, inputs].")
                 check_size(weight.shape, f"the weight of {name!r}")
                 if bias is not None and bias.shape != weight.shape[:1]:
-                    raise ParameterShapeError(f"the bias of {name!r} has shape {bias.shape}; its weight {weight.shape} needs {weight.shape[:1]}.")
+                    raise ParameterShapeError(
+                        f"the bias of {name!r} has shape {bias.shape}; its weight {weight.shape} needs {weight.shape[:1]}."
+                    )
             case OneToOne(weight=weight) if weight is not None:
                 check_size(weight.shape, f"the weight of {name!r}")
     for name, population in graph.of_type(Population):
@@ -130,7 +134,9 @@ def _check_population(name: str, population: Population) -> None:
     for what, values, known in (("parameter", population.parameters, model.parameters), ("state", population.initial, model.states)):
         for key, value in values.items():
             if key not in known:
-                raise ParameterShapeError(f"{name!r} gives the {what} {key!r}, which '{model.name}' does not have; it has {', '.join(known)}.")
+                raise ParameterShapeError(
+                    f"{name!r} gives the {what} {key!r}, which '{model.name}' does not have; it has {', '.join(known)}."
+                )
             if value.shape not in ((), population.shape):
                 raise ParameterShapeError(
                     f"the {what} {key!r} of {name!r} has shape {value.shape}; give one number or one a neuron, {population.shape}."
@@ -151,7 +157,8 @@ def _check_connected(graph: Graph) -> None:
                 raise UnconnectedError(f"nothing leads to port {port!r} of {name!r}; connect it.")
             if len(edges) > 1 and not isinstance(operation, Add | Population):
                 raise SeveralSourcesError(
-                    f"{len(edges)} edges meet at port {port!r} of {name!r} (from {', '.join(repr(e.source) for e in edges)}); sum them with Add."
+                    f"{len(edges)} edges meet at port {port!r} of {name!r} (from {', '.join(repr(e.source) for e in edges)}); "
+                    "sum them with Add."
                 )
         if not graph.outgoing(name) and not isinstance(operation, Output | Population):
             raise UnconnectedError(f"{name!r} ({type(operation).__name__}) leads nowhere; connect it or leave it out.")
@@ -187,13 +194,15 @@ def _named(node: str, what: str, values: Mapping[str, Array | float]) -> Iterato
 
 
 def _check_cycles(graph: Graph) -> None:
-    immediate = nx.DiGraph()
+    immediate: nx.DiGraph[str] = nx.DiGraph()
     immediate.add_edges_from((e.source, e.target) for e in graph.edges if e.delay == 0)
     if nx.is_directed_acyclic_graph(immediate):
         return
     cycle = [source for source, _ in nx.find_cycle(immediate)]
     path = " -> ".join([*cycle, cycle[0]])
-    raise CycleWithoutDelayError(f"no order of evaluation exists for the cycle {path}: give one of its connections a delay of 1 step or more.")
+    raise CycleWithoutDelayError(
+        f"no order of evaluation exists for the cycle {path}: give one of its connections a delay of 1 step or more."
+    )
 
 
 def _check_edges(graph: Graph, ports: PortMap) -> None:
@@ -230,7 +239,9 @@ def _check_concat(graph: Graph, edge: Edge, ports: PortMap, axis: int) -> None:
     whole, part = ports[edge.target, "out"].shape, ports[edge.source, edge.source_port].shape
     axis %= len(whole)
     if len(part) != len(whole) or any(a != b for i, (a, b) in enumerate(zip(part, whole, strict=False)) if i != axis):
-        raise ShapeMismatchError(f"{edge.source!r} gives shape {part}, which does not fit into {edge.target!r} of shape {whole} along axis {axis}.")
+        raise ShapeMismatchError(
+            f"{edge.source!r} gives shape {part}, which does not fit into {edge.target!r} of shape {whole} along axis {axis}."
+        )
     if size(whole[:axis]) != 1 and len(graph.incoming(edge.target)) > 1:
         raise ConcatAxisError(
             f"the concatenation {edge.target!r} of shape {whole} is along axis {axis}; snnc takes the first axis longer than 1 only, "

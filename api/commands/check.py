@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
+from snnc.commands.common import DialectOption, DtOption, JsonOption, ModelArgument
 from snnc.console import result, result_json
 
 
-def check(
-    model: Annotated[Path, typer.Argument(help="An .onnx file, or a folder that snnc compile wrote.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    dt: Annotated[float | None, typer.Option(help="Seconds a step, for models in continuous time.")] = None,
-    dialect: Annotated[str | None, typer.Option(help="Whose reading of a NIR file to follow.")] = None,
-) -> None:
+def check(model: ModelArgument, as_json: JsonOption = False, dt: DtOption = None, dialect: DialectOption = None) -> None:
     """Show what snnc understands of a model: layers, neurons with their equations, recurrences, assumptions.
 
     Example: snnc check model.onnx --json

@@ -174,7 +174,7 @@ def _add_source_gradient(net: Network, assembly: Assembly, population: Populatio
     name = assembly.codelet("source_gradient", "SourceGradient", "Adds what the targets' deltas mean for the outputs of the block.",
                             f"{population.id} {population.label}", tuple(fields), net.cost(f"source_gradient.{population.id}"),
                             {"rings": outputs, "outgoing": outgoing})  # fmt: skip
-    assembly.loop("backward", block_loop(net, population, "backward_sources", name, tuple(fields), "gradients of its outputs"))
+    assembly.loop("backward", block_loop(net, population, "relay_backward", name, tuple(fields), "gradients of its outputs"))
 
 
 def _outgoing_fields(net: Network, index: int, connection: ConnectionInfo) -> list[Field]:

@@ -113,17 +113,10 @@ def _states(
         )
         fields.append(vector("InOut", "float", f"state{index}", f"{cells}[b.index]"))
         before, after = ("t * size", "(t + 1) * size") if history else ("(t == 0 ? 0 : size)", "size")
-        pointers += [f"const float *before{index} = &state{index}[{before}];", f"float *after{index} = &state{index}[{after}];"]
+        pointers += [f"[[maybe_unused]] const float *before{index} = &state{index}[{before}];", f"float *after{index} = &state{index}[{after}];"]
         places[f"{state}_prev"] = f"before{index}[n]"
         stores.append({"name": f"after{index}[n]", "value": state})
-    used = {n for a in population.kernel.forward for n in _names(a.value)}
-    return [p for p in pointers if not p.startswith("const") or f"s{p.split('before')[1].split(' ')[0]}_prev" in used], stores
-
-
-def _names(value: object) -> set[str]:
-    from snnc.compiler.expression import symbols
-
-    return set(symbols(value))  # type: ignore[arg-type]
+    return pointers, stores
 
 
 def _saved(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronStep, fields: list[Field]) -> list[Body]:

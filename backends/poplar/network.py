@@ -183,13 +183,14 @@ class Network:
 
     @cached_property
     def initial_outputs(self) -> frozenset[str]:
-        """Output buffers whose value before step 0 a caller may give."""
+        """Output buffers that delayed connections read and whose value before step 0 a caller may give."""
+        delayed = {c.source_buffer for c in self.program.connections if c.delay > 0}
         found = set()
-        for ref in self.program.state_inputs.values():
-            info = self.population(ref.node)
-            if ref.name not in info.kernel.states and ref.name in info.output_buffers:
-                found.add(info.output_buffers[ref.name])
-        return frozenset(found)
+        for info in self.program.populations:
+            names = {info.kernel.labels[s] for s in info.kernel.states}
+            names |= {ref.name for ref in self.program.state_inputs.values() if ref.node == info.id}
+            found |= {buffer for label, buffer in info.output_buffers.items() if label in names}
+        return frozenset(found & delayed)
 
     def population(self, name: str) -> PopulationInfo:
         """A population by id."""
@@ -213,6 +214,8 @@ class Network:
         for weight in sorted({w for w in weights if weights.count(w) > 1}):
             raise UnsupportedOnPoplarError(f"the weight {self.program.parameters[weight].label!r} is shared by several connections; give each its own.")
         for output in self.program.outputs:
+            if output.source.buffer in {f"{i.id}_in" for i in self.program.inputs}:
+                continue
             if not any(output.source.buffer in self.step(p.id).outputs for p in self.program.populations):
                 raise UnsupportedOnPoplarError(f"the output {output.label!r} shows no output port of a population; put a population in between.")
 

@@ -78,6 +78,11 @@ class VertexLoop:
     tile: str
     fields: tuple[Field, ...]
 
+    @property
+    def head(self) -> str:
+        """The loop's first line; empty for a single vertex."""
+        return f"for (const {self.item_type} &{self.item} : {self.range})" if self.range else ""
+
 
 @dataclass
 class Assembly:

@@ -7,9 +7,10 @@ from functools import singledispatch
 import numpy as np
 
 from snnc.backends.engine import Array
-from snnc.backends.reference.forward import kernel_of
+from snnc.backends.reference.forward import population_of
 from snnc.backends.reference.memory import Memory
 from snnc.compiler.interpret import evaluate
+from snnc.compiler.shapes import size
 from snnc.compiler.step_program import (
     BackwardOp,
     BiasGradient,
@@ -46,7 +47,8 @@ def _record(op: RecordAdjoint, memory: Memory, t: int) -> None:
 
 @run_backward.register
 def _neuron(op: NeuronAdjoint, memory: Memory, t: int) -> None:
-    kernel = kernel_of(memory, op.population)
+    info = population_of(memory, op.population)
+    kernel = info.kernel
     environment = {canonical: memory[name] for canonical, name in zip(kernel.parameters, op.parameters, strict=True)}
     for canonical, name in zip(kernel.states, op.states, strict=True):
         environment[f"d_{canonical}"] = memory[f"d_{name}"][t + 1]
@@ -59,9 +61,8 @@ def _neuron(op: NeuronAdjoint, memory: Memory, t: int) -> None:
         memory[f"d_{name}"][t] = found[f"d_{canonical}_prev"]
     for canonical, name in zip(kernel.inputs, op.currents, strict=True):
         memory[f"d_{name}"][:] = found[f"d_{canonical}"]
-    like = memory[f"d_{(*op.currents, *op.outputs, *op.states)[0]}"]
     for canonical, gradient in zip(kernel.learnable, op.gradients, strict=True):
-        _sum_like(memory, gradient, np.broadcast_to(found[f"d_{canonical}"], (memory.batch, like.shape[-1])))
+        _sum_like(memory, gradient, np.broadcast_to(found[f"d_{canonical}"], (memory.batch, size(info.shape))))
 
 
 @run_backward.register

@@ -46,7 +46,9 @@ class ReferenceEngine:
         memory = self._run(inputs, initial)
         return {o.id: memory[o.record].reshape(memory.steps, memory.batch, *o.shape) for o in self.program.outputs}
 
-    def loss_and_gradients(self, inputs: Mapping[str, Array], target: Array, initial: Initial | None = None) -> tuple[float, dict[str, Array]]:
+    def loss_and_gradients(
+        self, inputs: Mapping[str, Array], target: Array, initial: Initial | None = None
+    ) -> tuple[float, dict[str, Array]]:
         """Run a sequence forward and back without changing anything.
 
         Raises

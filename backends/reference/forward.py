@@ -6,8 +6,7 @@ from functools import singledispatch
 
 from snnc.backends.reference.memory import Memory
 from snnc.compiler.interpret import evaluate
-from snnc.compiler.kernel import Kernel
-from snnc.compiler.step_program import Dense, Fill, ForwardOp, NeuronStep, OneToOne, Record
+from snnc.compiler.step_program import Dense, Fill, ForwardOp, NeuronStep, OneToOne, PopulationInfo, Record
 
 
 @singledispatch
@@ -37,7 +36,7 @@ def _one_to_one(op: OneToOne, memory: Memory, t: int) -> None:
 
 @run_forward.register
 def _neuron_step(op: NeuronStep, memory: Memory, t: int) -> None:
-    kernel = kernel_of(memory, op.population)
+    kernel = population_of(memory, op.population).kernel
     environment = {canonical: memory[name] for canonical, name in zip(kernel.inputs, op.currents, strict=True)}
     environment |= {canonical: memory[name] for canonical, name in zip(kernel.parameters, op.parameters, strict=True)}
     environment |= {f"{canonical}_prev": memory[name][t] for canonical, name in zip(kernel.states, op.states, strict=True)}
@@ -55,6 +54,6 @@ def _record(op: Record, memory: Memory, t: int) -> None:
     memory[op.target][t] = memory.read(op.source, t)
 
 
-def kernel_of(memory: Memory, population: str) -> Kernel:
-    """Return the kernel of a population by its id."""
-    return next(info.kernel for info in memory.program.populations if info.id == population)
+def population_of(memory: Memory, id_: str) -> PopulationInfo:
+    """Return a population by its id."""
+    return next(info for info in memory.program.populations if info.id == id_)

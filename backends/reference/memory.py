@@ -37,7 +37,7 @@ class Memory:
             if buffer.role == "parameter":
                 self.arrays[buffer.name] = self.parameters[buffer.name]
             else:
-                self.arrays[buffer.name] = np.zeros(_shape(buffer, self.steps, self.batch), self.dtype)
+                self.arrays[buffer.name] = np.zeros(_shape(self.program, buffer, self.steps, self.batch), self.dtype)
 
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name]
@@ -47,7 +47,8 @@ class Memory:
         if t >= value.delay:
             now: Array = self.arrays[value.buffer][t - value.delay]
             return now
-        return self.before.get(value.buffer, np.zeros_like(self.arrays[value.buffer][0]))
+        first: Array = self.before.get(value.buffer, np.zeros_like(self.arrays[value.buffer][0]))
+        return first
 
     def set_initial(self, initial: Initial) -> None:
         """Set slot 0 of every state to the program's initial value, or to that of `initial`."""
@@ -69,7 +70,7 @@ def check_memory(program: StepProgram, steps: int, batch: int, dtype: np.dtype[A
     MemoryNeededError
         With the bytes that are needed and there.
     """
-    needed = sum(math.prod(_shape(b, steps, batch)) for b in program.buffers.values()) * dtype.itemsize
+    needed = sum(math.prod(_shape(program, b, steps, batch)) for b in program.buffers.values()) * dtype.itemsize
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > there:
         raise MemoryNeededError(
@@ -78,16 +79,12 @@ def check_memory(program: StepProgram, steps: int, batch: int, dtype: np.dtype[A
         )
 
 
-def _shape(buffer: Buffer, steps: int, batch: int) -> tuple[int, ...]:
+def _shape(program: StepProgram, buffer: Buffer, steps: int, batch: int) -> tuple[int, ...]:
     match buffer.lifetime:
         case "program":
             return buffer.shape
         case "step":
             return (batch, *buffer.shape)
         case _:
-            is_state = buffer.role == "state" or (buffer.role == "adjoint" and _is_state(buffer.name))
-            return (steps + is_state, batch, *buffer.shape)
-
-
-def _is_state(adjoint: str) -> bool:
-    return adjoint.startswith("d_p") and adjoint.rpartition("_")[2].startswith("s")
+            original = program.buffers.get(buffer.name.removeprefix("d_"), buffer)
+            return (steps + (original.role == "state"), batch, *buffer.shape)

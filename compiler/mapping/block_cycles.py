@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.mapping.cost import worker_cycles
-from snnc.compiler.mapping.grouping import ceil_div, column_groups, sample_groups
+from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
 from snnc.compiler.mapping.network import Layer
 from snnc.compiler.mapping.problem import Problem
 
@@ -63,11 +63,8 @@ def vertices(problem: Problem, neurons: Any) -> Any:
     return column_groups(neurons, workers) * sample_groups(neurons, workers, problem.batch)
 
 
-def step_cycles(problem: Problem, layer: Layer, neurons: Any) -> Any:
-    """Worker cycles of one time step, all parts: what placement balances."""
-    total = block_cycles(problem, layer, neurons, "forward")
-    if problem.training and layer.gradient:
-        total = total + block_cycles(problem, layer, neurons, "backward")
-        if problem.deltas_into(layer):
-            total = total + block_cycles(problem, layer, neurons, "source_gradient")
-    return total
+def step_cycles(problem: Problem, layer: Layer, neurons: Ints) -> Floats:
+    """Worker cycles of one time step, a row for each of :data:`PARTS`: what placement balances."""
+    runs = {"forward": True, "backward": layer.gradient, "source_gradient": layer.gradient and bool(problem.deltas_into(layer))}
+    found = [block_cycles(problem, layer, neurons, part) + 0.0 * neurons if runs[part] else 0.0 * neurons for part in PARTS]
+    return np.array(found, dtype=np.float64)

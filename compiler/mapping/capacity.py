@@ -35,9 +35,12 @@ def expected_activity(network: Network, given: Mapping[str, float] | None) -> di
 def window_capacity(source: Source, activity: float | None, given: Mapping[str, int] | int | None) -> int:
     """Events a sample that one window of `source` holds.
 
-    What the user gave; else, from measured activity, the mean and :data:`MARGIN` standard deviations of ``width`` independent
-    values, rounded up to :data:`GRAIN`; else the width, which never overflows.
+    All values of a source of values. Of a source of spikes: what the user gave; else, from measured activity, the mean and
+    :data:`MARGIN` standard deviations of ``width`` independent values, rounded up to :data:`GRAIN`; else the width, which
+    never overflows.
     """
+    if source.kind != "spikes":
+        return source.width
     chosen = given.get(source.buffer) if isinstance(given, Mapping) else given
     if chosen is not None:
         if chosen < 1:

@@ -36,8 +36,8 @@ codelet             samples    events     rows / products             neurons   
 ==================  =========  =========  ==========================  ========================  ================================
 
 Loops are those of compiled C++ (an aligned fp32 add takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs); nothing
-is dual issued. Starting a vertex costs ``Target.vertex_start_cycles`` besides; a tile cycle serves one of its six workers,
-so a tile takes 6 cycles for each worker cycle.
+is dual issued, and the equations run one neuron at a time (a block mostly has one or two columns). Starting a vertex costs
+``Target.vertex_start_cycles`` besides; a tile cycle serves one of its six workers, so a tile takes 6 cycles for each worker cycle.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
         event_vector=_EVENT_VECTOR,
         row=_ROW,
         product=_PRODUCT,
-        neuron=_halved(pair_cycles(kernel.forward) + loads + stores + fill + 2) + _sending(layer),
+        neuron=pair_cycles(kernel.forward) + loads + stores + fill + 2 + _sending(layer),
         id=5,  # load, subtract the first, compare with the count, branch, advance; adds are counted as part of it
         element=3,  # two floats: load, load the current, add or multiply-add, store, advance
     )
@@ -169,7 +169,7 @@ def _backward(layer: Layer) -> CodeletCost:
         event_vector=_EVENT_VECTOR,
         row=_ROW,
         product=_PRODUCT,
-        neuron=_halved(pair_cycles(kernel.backward) + loads + stores + sums + 2),
+        neuron=pair_cycles(kernel.backward) + loads + stores + sums + 2,
         id=5,
         element=3,
     )
@@ -199,11 +199,6 @@ def _source_gradient(layer: Layer) -> CodeletCost:
         product=4,  # load, load, multiply, add; the sum stays in registers
         element=4,
     )
-
-
-def _halved(pair: int) -> int:
-    """Cycles for one neuron where a loop handles two."""
-    return (pair + 1) // 2
 
 
 # ---- codelets that all populations share -----------------------------------------------------------------------------

@@ -8,22 +8,25 @@ All functions take numbers or NumPy arrays.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 def column_groups(neurons: Any, workers: int) -> Ints:
     """Column groups of a tile that holds `neurons`."""
-    return np.minimum(np.asarray(neurons, dtype=np.int64), workers)
+    found: Ints = np.minimum(np.asarray(neurons, dtype=np.int64), workers)
+    return found
 
 
 def sample_groups(neurons: Any, workers: int, batch: int) -> Ints:
     """Sample groups of each column group."""
-    return np.minimum(workers // np.maximum(column_groups(neurons, workers), 1), batch)
+    found: Ints = np.minimum(workers // np.maximum(column_groups(neurons, workers), 1), batch)
+    return found
 
 
 def ceil_div(a: Any, b: Any) -> Any:
@@ -36,7 +39,8 @@ def mask_words(neurons: Any, workers: int) -> Ints:
     n = np.asarray(neurons, dtype=np.int64)
     groups = np.maximum(column_groups(n, workers), 1)
     larger = n % groups
-    return larger * ceil_div(n // groups + 1, 32) + (groups - larger) * ceil_div(n // groups, 32)
+    words: Ints = larger * ceil_div(n // groups + 1, 32) + (groups - larger) * ceil_div(n // groups, 32)
+    return words
 
 
 def split(total: int, parts: int) -> Iterator[tuple[int, int]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from snnc.compiler.mapping.block_memory import block_bytes
-from snnc.compiler.mapping.buses import deal_relays, make_buses
+from snnc.compiler.mapping.buses import make_buses
 from snnc.compiler.mapping.capacity import check_names, expected_activity
 from snnc.compiler.mapping.cost import network_costs
 from snnc.compiler.mapping.errors import MappingOptionError
@@ -17,8 +17,9 @@ from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups, s
 from snnc.compiler.mapping.memory import memory_by_tile
 from snnc.compiler.mapping.network import Layer, describe
 from snnc.compiler.mapping.placement import Placement, TileRange, chip_counts, choices, placements
-from snnc.compiler.mapping.predict import phase, supersteps
+from snnc.compiler.mapping.predict import cycles_by_tile, phase, supersteps
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.relays import deal_relays
 from snnc.compiler.mapping.schedule import make_schedule
 from snnc.compiler.mapping.too_big import too_big
 from snnc.compiler.mapping.traffic import Layout
@@ -77,10 +78,9 @@ def make_plan(
     network = describe(program, training)
     check_names(network, activity, capacity)
     schedule = make_schedule(network)
+    expected = expected_activity(network, activity)
     buses, bus_of = make_buses(network, schedule, activity, capacity)
-    problem = Problem(
-        network, schedule, buses, bus_of, network_costs(network), expected_activity(network, activity), target, steps, batch, mode
-    )
+    problem = Problem(network, schedule, buses, bus_of, network_costs(network), expected, target, steps, batch, mode)
     search = Search(problem).run(chips)
     if search.best is None:
         raise too_big(problem, search.misfit, _larger_target(problem))
@@ -108,12 +108,13 @@ def make_plan(
             )
             for bus in buses
         ),
-        connections=tuple(ConnectionPlan(link.id, bus_of[link.id], link.delay) for link in network.links),
+        connections=tuple(ConnectionPlan(link.id, bus_of[link.id], link.delay, link.target) for link in network.links),
         activity=dict(problem.activity),
         activity_source=activity_source,
         memory={name: tuple(tiles.tolist()) for name, tiles in search.best.memory.items()},
         phases=search.best.phases,
         loss_tiles=layout.loss_tiles,
+        tile_cycles=cycles_by_tile(layout, supersteps(layout)),
     )
 
 
@@ -167,7 +168,7 @@ class Search:
         layout = lay_out(self.problem, placement, near=near)
         found = supersteps(layout)
         memory = memory_by_tile(layout, found)
-        largest = int(sum(memory.values()).max())
+        largest = int(np.sum(list(memory.values()), axis=0).max())
         if largest > self.problem.target.tile_bytes:
             if self.misfit is None or largest < self.misfit[0]:
                 self.misfit = largest, layout, memory
@@ -185,11 +186,15 @@ class Search:
             for share in BLOCK_SHARES:
                 tight = [option.within(share * self.problem.target.tile_bytes) for option in options]
                 found = list(placements(self.problem, tight, count))
-                if any([self.price(p, near=True) for p in found]) or any([self.price(p, near=False) for p in found]):
+                if self._price_all(found, near=True) or self._price_all(found, near=False):
                     break
             if before is not None and self.best is before:
                 break
         return self
+
+    def _price_all(self, found: Sequence[Placement], *, near: bool) -> bool:
+        fits = [self.price(placement, near=near) for placement in found]
+        return any(fits)
 
 
 def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
@@ -206,7 +211,7 @@ def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
         owner = source.owner if not source.external else next(link.target for link in problem.network.links if link.source == source)
         where = ranges[owner]
         usable[source] = range(where.first // per_chip * per_chip, ((where.stop - 1) // per_chip + 1) * per_chip) if near else everywhere
-    relays = deal_relays(problem.store_sizes, held, usable, problem.batch, problem.target.workers, problem.target.tile_bytes)
+    relays = deal_relays(problem, held, usable, ranges)
     return Layout(problem, placement, relays, _loss_tiles(problem, held, everywhere))
 
 

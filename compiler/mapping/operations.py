@@ -24,9 +24,9 @@ PAIR_CYCLES: Final[Mapping[str, int]] = {
     "erf": 40,  # [R] a polynomial in software
     **dict.fromkeys(("sin", "cos"), 60),  # [R] software
 }
-"""Worker cycles of one operation for two floats; sources beside each group."""
+"""Worker cycles of one operation, for one float or two; sources beside each group."""
 
 
 def pair_cycles(assignments: Iterable[Assignment]) -> int:
-    """Worker cycles of the arithmetic of `assignments` for two neurons, without loads and stores."""
+    """Worker cycles of the arithmetic of `assignments` for one neuron (or two in vectors), without loads and stores."""
     return sum(PAIR_CYCLES[kind] * number for kind, number in operation_counts(assignments).items())

@@ -10,13 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 
 from snnc.compiler.mapping.block_cycles import step_cycles
 from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, received_bytes
-from snnc.compiler.mapping.grouping import Ints, ceil_div, neurons_per_tile
+from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, neurons_per_tile
 from snnc.compiler.mapping.problem import Problem
+
+ROOMY: Final = 0.3
+"""Tiles that hold less than this part of what they may are not worth spreading over further tiles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +49,25 @@ class Placement:
 class Choice:
     """What a layer may do.
 
-    `cycles` and `used` are cycles of a step and bytes of a tile with 1, 2, … neurons on it, neither ever falling; `fit` is
-    how many of them may lie on a tile.
+    `parts` (a row for each part of a step) and `used` are cycles of a step and bytes of a tile with 1, 2, … neurons on it, neither ever
+    falling; `limit` is how many bytes of a tile blocks may fill.
     """
 
-    cycles: Ints
+    parts: Floats
     used: Ints
-    fit: int
+    limit: float
     neurons: int
+
+    @cached_property
+    def cycles(self) -> Ints:
+        """Cycles of a step, all parts."""
+        found: Ints = np.ceil(self.parts.sum(axis=0)).astype(np.int64)
+        return found
+
+    @cached_property
+    def fit(self) -> int:
+        """Neurons that a tile may hold."""
+        return int(np.searchsorted(self.used, self.limit, side="right"))
 
     @property
     def fewest_tiles(self) -> int:
@@ -66,7 +82,7 @@ class Choice:
 
     def within(self, limit: float) -> Choice:
         """The same with another limit on the bytes of a tile."""
-        return replace(self, fit=int(np.searchsorted(self.used, limit, side="right")))
+        return replace(self, limit=limit)
 
 
 def choices(problem: Problem) -> tuple[Choice, ...]:
@@ -74,10 +90,15 @@ def choices(problem: Problem) -> tuple[Choice, ...]:
     found = []
     for layer in problem.network.layers:
         n = np.arange(1, layer.neurons + 1)
-        cycles = np.ceil(step_cycles(problem, layer, n) + 0.0 * n).astype(np.int64)
         used = sum(block_bytes(problem, layer, n).values()) + received_bytes(problem, layer) + code_bytes_estimate(problem, layer)
-        choice = Choice(np.maximum.accumulate(cycles), np.maximum.accumulate(used), 0, layer.neurons)
-        found.append(choice.within(problem.target.tile_bytes))
+        found.append(
+            Choice(
+                np.maximum.accumulate(step_cycles(problem, layer, n), axis=1),
+                np.maximum.accumulate(used),
+                problem.target.tile_bytes,
+                layer.neurons,
+            )
+        )
     return tuple(found)
 
 
@@ -95,15 +116,19 @@ def placements(problem: Problem, options: Sequence[Choice], chips: int) -> Itera
     if problem.target.tiles < len(problem.network.layers):
         yield _shared(problem, options)
         return
-    relays = len(problem.network.sources) * ceil_div(problem.batch, problem.target.workers)
-    for spare in dict.fromkeys((min(relays, problem.target.tiles_per_chip // 4), 0)):
-        placed = _place(problem, options, chips, spare)
-        if placed is not None:
-            yield placed
+    relays = len(problem.network.sources) * problem.batch
+    for spare in dict.fromkeys((min(relays, problem.target.tiles_per_chip // 3), min(relays // 4, problem.target.tiles_per_chip // 8), 0)):
+        for quicken in (False, True):
+            placed = _place(problem, options, chips, spare, quicken=quicken)
+            if placed is not None:
+                yield placed
 
 
-def _place(problem: Problem, options: Sequence[Choice], chips: int, spare: int) -> Placement | None:
-    """Place on `chips` chips, leaving `spare` tiles of each free for relays; None when the memory does not suffice."""
+def _place(problem: Problem, options: Sequence[Choice], chips: int, spare: int, *, quicken: bool) -> Placement | None:
+    """Place on `chips` chips, leaving `spare` tiles of each free for relays; None when the memory does not suffice.
+
+    `quicken` spends tiles that are left on the layer that decides some part of the step. That costs fragments, so both are priced.
+    """
     if any(option.fit < 1 for option in options):
         return None
     per_chip = problem.target.tiles_per_chip
@@ -113,9 +138,11 @@ def _place(problem: Problem, options: Sequence[Choice], chips: int, spare: int) 
     ranges: list[TileRange] = []
     first_chip = 0
     for members, width in groups:
-        tiles = _allot([options[m] for m in members], width * per_chip - spare)
+        mine, room = [options[m] for m in members], width * per_chip - spare
+        tiles = _allot(mine, room)
         if tiles is None:
             return None
+        tiles = _spread(mine, _quicken(mine, tiles, room) if quicken else tiles, room)
         first = first_chip * per_chip
         for member, count in zip(members, tiles, strict=True):
             ranges.append(TileRange(first, neurons_per_tile(options[member].neurons, count)))
@@ -137,6 +164,38 @@ def _allot(options: Sequence[Choice], tiles: int) -> list[int] | None:
         else:
             low = middle + 1
     return _tiles_within(options, int(bounds[high]))
+
+
+def _quicken(options: Sequence[Choice], counts: list[int], tiles: int) -> list[int]:
+    """Give tiles that are left, again and again, to the layer that decides the longest part of the step it can still shorten."""
+    counts = list(counts)
+    while True:
+        neurons = [int(ceil_div(o.neurons, count)) for o, count in zip(options, counts, strict=True)]
+        longest = np.array([o.parts[:, n - 1] for o, n in zip(options, neurons, strict=True)])
+        for part in np.argsort(-longest.max(axis=0), kind="stable"):
+            worst = int(longest[:, part].argmax())
+            fewer = int(np.searchsorted(options[worst].parts[part], longest[worst, part], side="left"))
+            more = int(ceil_div(options[worst].neurons, fewer)) if fewer else tiles + 1
+            if sum(counts) - counts[worst] + more <= tiles:
+                counts[worst] = more
+                break
+        else:
+            return counts
+
+
+def _spread(options: Sequence[Choice], counts: list[int], tiles: int) -> list[int]:
+    """Give tiles that are left to the layer whose tiles hold most, as long as they hold more than :data:`ROOMY` of what the fullest may."""
+    counts = list(counts)
+    while True:
+        neurons = [int(ceil_div(o.neurons, count)) for o, count in zip(options, counts, strict=True)]
+        full = [float(o.used[n - 1] / o.limit) if n > 1 else 0.0 for o, n in zip(options, neurons, strict=True)]
+        worst = int(np.argmax(full))
+        if full[worst] <= ROOMY:
+            return counts
+        more = int(ceil_div(options[worst].neurons, neurons[worst] - 1))
+        if sum(counts) - counts[worst] + more > tiles:
+            return counts
+        counts[worst] = more
 
 
 def _tiles_within(options: Sequence[Choice], bound: int) -> list[int]:
@@ -171,7 +230,8 @@ def _cut(options: Sequence[Choice], bound: float, per_chip: int) -> list[tuple[l
     work, tiles = math.inf, 0
     for index, option in enumerate(options):
         if option.fewest_tiles > per_chip:
-            width = max(math.ceil(option.fewest_tiles / per_chip), min(math.ceil(option.weight / max(bound, 1.0)), option.neurons // per_chip))
+            useful = min(math.ceil(option.weight / max(bound, 1.0)), option.neurons // per_chip)
+            width = max(math.ceil(option.fewest_tiles / per_chip), useful)
             groups.append(([index], width))
             work = math.inf
             continue

@@ -1,7 +1,7 @@
 """Plans as JSON: exact both ways, small enough for machines of many thousand tiles.
 
-Blocks are a table of columns, and a column of integers is run-length coded as pairs (first difference, repeats), since tiles, neurons and samples
-advance regularly. Tables of bytes by tile are coded as runs of equal numbers.
+Blocks are a table of columns; a column is coded as runs of equal differences, since tiles, neurons and samples advance regularly.
+Bytes by tile are coded as runs of equal numbers.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from snnc.compiler.target import Target
 
 FORMAT: Final = "snnc plan 1"
 _BLOCK: Final = ("tile", "first", "count", "sample", "samples")
+_PLAIN: Final = ("name", "steps", "batch", "training", "interval", "iterations", "activity", "activity_source")
 _RELAY: Final = ("tile", "sample", "samples")
 
 
@@ -57,7 +58,7 @@ def plan_to_json(plan: Plan) -> str:
     """Write `plan`."""
     data = {
         "format": FORMAT,
-        **{name: getattr(plan, name) for name in ("name", "steps", "batch", "training", "interval", "iterations", "activity", "activity_source")},
+        **{name: getattr(plan, name) for name in _PLAIN},
         "target": asdict(plan.target),
         "populations": [
             {**{k: getattr(p, k) for k in ("id", "label", "neurons", "stage", "first_tile", "tiles")}, "blocks": _table(p.blocks, _BLOCK)}
@@ -74,6 +75,7 @@ def plan_to_json(plan: Plan) -> str:
         "memory": {name: runs(tiles) for name, tiles in plan.memory.items()},
         "phases": [asdict(p) for p in plan.phases],
         "loss_tiles": list(plan.loss_tiles),
+        "tile_cycles": {name: runs(tiles) for name, tiles in plan.tile_cycles.items()},
     }
     return json.dumps(data, separators=(",", ":"), ensure_ascii=True)
 
@@ -100,6 +102,7 @@ def plan_from_json(text: str) -> Plan:
                 "memory": {name: unruns(coded) for name, coded in data["memory"].items()},
                 "phases": tuple(Phase(**p) for p in data["phases"]),
                 "loss_tiles": tuple(data["loss_tiles"]),
+                "tile_cycles": {name: unruns(coded) for name, coded in data["tile_cycles"].items()},
             }
         )
     except (json.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from snnc.compiler.mapping.block_cycles import block_cycles, vertices
-from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cost import worker_cycles
-from snnc.compiler.mapping.grouping import ceil_div, mask_words, sample_groups
-from snnc.compiler.mapping.network import Source, learned_elements
+from snnc.compiler.mapping.grouping import Floats, ceil_div, sample_groups
+from snnc.compiler.mapping.network import learned_elements
+from snnc.compiler.mapping.relays import relay_cycles, relay_words
 from snnc.compiler.mapping.traffic import (
-    Floats,
     Layout,
     Traffic,
     adjoints_to_blocks,
@@ -35,7 +34,7 @@ class Load:
         self.longest: Floats = np.zeros(layout.problem.target.tiles)
         self.total: Floats = np.zeros(layout.problem.target.tiles)
 
-    def add(self, tiles: slice | int, cycles: object, number: object) -> None:
+    def add(self, tiles: slice | int, cycles: Any, number: Any) -> None:
         """Give tiles `number` vertices of `cycles` each."""
         self.longest[tiles] = np.maximum(self.longest[tiles], cycles)
         self.total[tiles] += np.asarray(cycles) * np.asarray(number)
@@ -83,13 +82,27 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     )
 
 
+def exchange_cycles(layout: Layout, traffic: Traffic) -> Floats:
+    """Cycles that each tile receives or sends: its bytes, and a cost for each fragment that it receives."""
+    target = layout.problem.target
+    received = np.ceil(traffic.received / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
+    if not traffic.received.any():
+        return received
+    found: Floats = np.maximum(received, np.ceil(traffic.sent / target.exchange_bytes_per_cycle))
+    return found
+
+
+def cycles_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, tuple[int, ...]]:
+    """Cycles in which each tile computes and exchanges in a whole training step."""
+    compute = np.sum([step.runs * step.load.cycles for step in steps], axis=0)
+    exchange = np.sum([step.runs * exchange_cycles(layout, step.traffic) for step in steps], axis=0)
+    return {"compute": tuple(compute.astype(np.int64).tolist()), "exchange": tuple(exchange.astype(np.int64).tolist())}
+
+
 def phase(layout: Layout, step: Step) -> Phase:
     """Sum up one superstep."""
     target, traffic, cycles = layout.problem.target, step.traffic, step.load.cycles
-    tile_cycles = np.maximum(
-        np.ceil(traffic.received / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments,
-        np.ceil(traffic.sent / target.exchange_bytes_per_cycle),
-    )
+    tile_cycles = exchange_cycles(layout, traffic)
     over_links = float(traffic.link.max(initial=0.0)) / target.link_bytes_per_second * target.clock_hz
     barrier = target.link_sync_cycles if layout.placement.chips > 1 else target.sync_cycles
     return Phase(
@@ -127,33 +140,13 @@ def _add_blocks(layout: Layout, load: Load, part: str) -> None:
 
 
 def relay_load(layout: Layout, *, compact: bool) -> Load:
-    """Relays: one vertex for up to `workers` shares of a relay's samples; `compact` when masks become ids as well."""
+    """Relays, one vertex each; `compact` when masks become ids as well."""
     problem, load = layout.problem, Load(layout)
     for source in problem.network.sources:
-        buses = [bus for bus in problem.buses if bus.source == source]
-        each = _relay_sample(layout, source, buses, compact=compact)
-        name = "relay_values" if source.kind != "spikes" else "relay_events" if compact and not source.external else "relay_input"
+        words = relay_words(problem, source, layout.ranges)
         for relay in layout.relays[source]:
-            number = min(problem.target.workers, relay.samples)
-            samples = ceil_div(relay.samples, number)
-            counts = {key: samples * value for key, value in each.items()}
-            cycles = problem.target.vertex_start_cycles + worker_cycles(problem.costs[name], samples=samples, **counts)
-            load.add(relay.tile, cycles, number)
+            load.add(relay.tile, relay_cycles(problem, source, words, relay.samples, compact=compact), 1)
     return load
-
-
-def _relay_sample(layout: Layout, source: Source, buses: list[Bus], *, compact: bool) -> Mapping[str, float]:
-    """Words, ids and elements of one sample in one run."""
-    problem = layout.problem
-    compacted = compact and not source.external
-    if source.kind != "spikes":
-        return {"elements": source.width * (len(buses) + compacted)}
-    events = problem.events(source)
-    found: dict[str, float] = {"elements": sum(min(events, bus.capacity) for bus in buses)}
-    if compacted:
-        found["words"] = int(mask_words(layout.range_by_id(source.owner).neurons, problem.target.workers).sum())
-        found["ids"] = events
-    return found
 
 
 def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
@@ -168,7 +161,8 @@ def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
 def _one_tile(layout: Layout, codelet: str, elements: int) -> Load:
     load = Load(layout)
     cost = layout.problem.costs[codelet]
-    load.add(layout.loss_tiles[0] if layout.loss_tiles else 0, layout.problem.target.vertex_start_cycles + worker_cycles(cost, elements=elements), 1)
+    tile = layout.loss_tiles[0] if layout.loss_tiles else 0
+    load.add(tile, layout.problem.target.vertex_start_cycles + worker_cycles(cost, elements=elements), 1)
     return load
 
 

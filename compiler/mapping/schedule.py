@@ -50,7 +50,7 @@ def find_stages(names: Sequence[str], arcs: Sequence[Arc]) -> tuple[int, dict[st
     best = _longest_paths(names, arcs, high)
     if best is None:
         loop = ", ".join(sorted({a.target for a in arcs if a.delay == 0}))
-        raise NoScheduleError(f"a cycle of connections among {loop} holds no delay; give one of its connections a delay of at least 1 step.")
+        raise NoScheduleError(f"a cycle of connections among {loop} holds no delay; give one of them a delay of at least 1 step.")
     while low < high:
         middle = (low + high) // 2
         stages = _longest_paths(names, arcs, middle)
@@ -81,7 +81,5 @@ def make_schedule(network: Network) -> Schedule:
     names = [layer.id for layer in network.layers]
     arcs = [Arc(link.source.owner, link.target, link.delay) for link in network.links if not link.source.external]
     interval, stages = find_stages(names, arcs)
-    lags = {
-        link.id: interval * link.delay + stages[link.target] - stages.get(link.source.owner, INPUT_STAGE) for link in network.links
-    }
+    lags = {link.id: interval * link.delay + stages[link.target] - stages.get(link.source.owner, INPUT_STAGE) for link in network.links}
     return Schedule(interval, stages, lags)

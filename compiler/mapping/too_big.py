@@ -36,18 +36,31 @@ def too_big(problem: Problem, misfit: tuple[int, Layout, dict[str, Ints]] | None
         needed = int(total[tile])
         name, size = largest_category(memory, tile)
         owners = [layer for layer in problem.network.layers if layout.range_of(layer).first <= tile < layout.range_of(layer).stop]
-        who = f"tile {tile}" + (f" (layer {owners[0].label!r})" if owners else " (no layer: relayed spikes only)")
+        who = f"tile {tile}" + (f" (layer {owners[0].label!r})" if owners else _relayed(layout, tile))
     else:
         layer, held = _worst(problem)
         needed = sum(held.values())
         name, size = max(held.items(), key=lambda item: item[1])
         who = f"each tile of layer {layer.label!r} ({layer.neurons} neurons on {problem.target.tiles} tiles at most)"
-    knobs = [f"a smaller batch than {problem.batch}", f"fewer steps than {problem.steps}"]
-    knobs.append(f"more processors (target {larger} is large enough)" if larger else "a network with fewer neurons")
+    knobs = [f"a smaller batch than {problem.batch} (--batch)", f"fewer steps than {problem.steps} (--steps)"]
+    if name == "relays" and problem.mode == "exact":
+        knobs.append("mode 'drop' with a capacity")
+    knobs.append(f"more processors (--target {larger} is large enough)" if larger else "a network with fewer neurons")
     return TooBigError(
         f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes and has {there:,}. "
         f"Most of it, {size:,} bytes, is {_WHAT[name]}. Try {', or '.join(knobs)}."
     )
+
+
+def _relayed(layout: Layout, tile: int) -> str:
+    """Name the source whose samples take most of a tile without blocks."""
+    sizes = layout.problem.store_sizes
+    held = {source: sizes[source] * r.samples for source, relays in layout.relays.items() for r in relays if r.tile == tile}
+    if not held:
+        return ""
+    source = max(held, key=lambda s: held[s])
+    layer = layout.problem.by_id.get(source.owner)
+    return f" (relays of {'input ' + source.owner if layer is None else f'layer {layer.label!r}'})"
 
 
 def _worst(problem: Problem) -> tuple[Layer, dict[str, int]]:

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from snnc.compiler.mapping.buses import Bus
-from snnc.compiler.mapping.grouping import column_groups, mask_words
+from snnc.compiler.mapping.grouping import Floats, column_groups, mask_words
 from snnc.compiler.mapping.network import Layer, Source
 from snnc.compiler.mapping.placement import Placement, TileRange
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.plan import Relay
 
-Floats = npt.NDArray[np.float64]
 FLOAT = 4
 
 
@@ -41,7 +41,7 @@ class Traffic:
         tiles = problem.target.tiles
         return cls(np.zeros(tiles), np.zeros(tiles), np.zeros(tiles), np.zeros(problem.target.chips))
 
-    def add(self, tiles: slice | int, received: object, fragments: object) -> None:
+    def add(self, tiles: slice | int, received: Any, fragments: Any) -> None:
         """Tiles receive bytes in fragments."""
         self.received[tiles] += received
         self.fragments[tiles] += fragments
@@ -56,13 +56,18 @@ class Layout:
     relays: Mapping[Source, tuple[Relay, ...]]
     loss_tiles: tuple[int, ...]
 
+    @cached_property
+    def ranges(self) -> Mapping[str, TileRange]:
+        """Tile ranges by population id."""
+        return {layer.id: where for layer, where in zip(self.problem.network.layers, self.placement.ranges, strict=True)}
+
     def range_of(self, layer: Layer) -> TileRange:
         """Tile range of `layer`."""
-        return self.placement.ranges[self.problem.network.layers.index(layer)]
+        return self.ranges[layer.id]
 
     def range_by_id(self, name: str) -> TileRange:
         """Tile range of the population `name`."""
-        return self.range_of(self.problem.by_id[name])
+        return self.ranges[name]
 
     def chips_of(self, first: int, stop: int) -> range:
         """Chips of the tiles ``[first, stop)``."""

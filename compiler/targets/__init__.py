@@ -82,9 +82,11 @@ def _value(key: str, kind: str, values: Mapping[str, Any], where: str) -> Any:
         if not isinstance(value, str) or (key == "name" and not value):
             raise TargetValueError(f"{key} = {value!r} of the target file {where!r} is not a text in quotes.")
         return value
-    wanted: tuple[type, ...] = (int,) if kind == "int" else (int, float)
-    if isinstance(value, bool) or not isinstance(value, wanted) or not math.isfinite(value):
-        raise TargetValueError(f"{key} = {value!r} of the target file {where!r} is not {'a whole' if kind == 'int' else 'a finite'} number.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise TargetValueError(f"{key} = {value!r} of the target file {where!r} is not a finite number.")
+    if kind == "int" and not isinstance(value, int):
+        raise TargetValueError(f"{key} = {value!r} of the target file {where!r} is not a whole number.")
     if value < 0 or (value == 0 and key not in _MAY_BE_ZERO):
-        raise TargetValueError(f"{key} = {value!r} of the target file {where!r} must be {'0 or more' if key in _MAY_BE_ZERO else 'more than 0'}.")
+        least = "0 or more" if key in _MAY_BE_ZERO else "more than 0"
+        raise TargetValueError(f"{key} = {value!r} of the target file {where!r} must be {least}.")
     return value if kind == "int" else float(value)

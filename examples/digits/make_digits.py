@@ -26,7 +26,7 @@ from snntorch import functional, surrogate
 STEPS = 25
 HIDDEN = 100
 BATCH = 32
-EPOCHS = 15
+EPOCHS = 9
 TEST = 360
 HERE = Path(__file__).parent
 

@@ -123,3 +123,15 @@ class StepGraphError(OnnxError):
     """The recovered step cannot be written as a graph (cycle without delay, mixed shapes)."""
 
     code = "SNNC-E219"
+
+
+class StateLossError(OnnxError):
+    """Spiking neurons without any carried state: the export lost the state."""
+
+    code = "SNNC-E220"
+
+
+class NotGenericError(OnnxError):
+    """A dimension that the file declares dynamic changes the recovered network."""
+
+    code = "SNNC-E221"

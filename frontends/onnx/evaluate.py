@@ -21,12 +21,6 @@ class Evaluator:
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._known: dict[int, Array] = {}
-        self._shapes: dict[str, tuple[int, ...]] = {}
-
-    @staticmethod
-    def random(seed: int) -> Evaluator:
-        """Return an evaluator on inputs drawn from a normal distribution."""
-        return Evaluator(seed)
 
     def __call__(self, node: Node) -> Array:
         """Return the value of `node`."""
@@ -44,9 +38,9 @@ class Evaluator:
             self._known[n.id] = self._one(n)
         return self._known[node.id]
 
-    def input(self, name: str) -> Array:
-        """Return a whole input that :meth:`__call__` has met, or that has been given a shape."""
-        return self._draw(name, self._shapes[name], -1)
+    def input(self, name: str, shape: tuple[int, ...]) -> Array:
+        """Return a whole input that has no time axis, in `shape`."""
+        return self._draw(name, shape, -1)
 
     def step(self, name: str, shape: tuple[int, ...], t: int, axis: int | None) -> Array:
         """Return one step of an input, its time axis of size 1; zeros before step 0."""
@@ -63,7 +57,6 @@ class Evaluator:
         if n.value is not None:
             return np.asarray(n.value, np.float64)
         if n.op == "input":
-            self._shapes[str(n.attrs[0])] = n.shape
             return self._draw(str(n.attrs[0]), n.shape, -1)
         if _is_input(n):
             return self._draw(str(n.inputs[0].attrs[0]), n.shape, cast("int", n.attrs[1]))

@@ -58,12 +58,12 @@ class Simulation:
         group = self._groups.group.get(cls)
         if group is None or group != reader:
             names = self._by_class.get(cls, [])
-            return self._sample.input(names[0]) if names and t == -1 else np.zeros(made.shape)
+            return self._sample.input(names[0], made.shape) if names and t == -1 else np.zeros(made.shape)
         states = self._states[group]
         if cls in states.kept:
             names = self._by_class.get(cls, [])
             if names and t == -1:
-                return self._sample.input(names[0])
+                return self._sample.input(names[0], made.shape)
             return np.broadcast_to(np.asarray(self._start.values.get((cls, t), np.zeros(())), np.float64), made.shape)
         arrays = [self._read(cls, o, t) for o in made.operands if o is not None]
         return compute(made.op, made.attrs, made.shape, arrays)
@@ -119,7 +119,7 @@ def find_start(step: Step, groups: Grouping, states: Mapping[int, States], seed:
         None of the proposals explains the file.
     """
     start = _explicit(step, groups, states)
-    samples = [Evaluator.random(seed + k) for k in range(2)]
+    samples = [Evaluator(seed + k) for k in range(2)]
     classes = [c.id for c in step.classes if c.forced or c.initial]
 
     def faults(trial: Start) -> list[tuple[int, int, float]]:

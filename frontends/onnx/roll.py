@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from snnc.frontends.onnx.errors import NoTimeError, TimeMixingError, TimeVaryingError
+from snnc.frontends.onnx.errors import TimeMixingError, TimeVaryingError
 from snnc.frontends.onnx.node import Array, Node, Shape
 from snnc.frontends.onnx.timeline import Timeline
 from snnc.frontends.onnx.trace import trace_back
@@ -21,6 +21,8 @@ from snnc.frontends.onnx.trace import trace_back
 Steps: TypeAlias = dict[int, Node]
 HEAD_STEPS: Final = 4
 """Steps at the start that may differ in structure, because exporters fold them; they are checked by value."""
+
+_COMMUTATIVE: Final = frozenset({"add", "mul", "min", "max"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +57,7 @@ class StepClass:
     """One value of the step: its operation, its operands, and the nodes that it is at each time.
 
     ``forced`` holds nodes that the value must equal at early steps where the file's structure differs; ``initial`` the
-    nodes it stands for before step 0.
+    nodes it stands for before step 0; ``swapped`` the early steps whose two operands stand the other way round.
     """
 
     id: int
@@ -67,6 +69,12 @@ class StepClass:
     forced: dict[int, list[Node]] = field(default_factory=dict)
     initial: dict[int, list[Node]] = field(default_factory=dict)
     static: bool = False
+    swapped: set[int] = field(default_factory=set)
+
+    def inputs(self, t: int) -> tuple[Node, ...]:
+        """Return the operands of step `t` in the order of the class."""
+        inputs = self.nodes[t].inputs
+        return (inputs[1], inputs[0]) if t in self.swapped else inputs
 
 
 class Roller:
@@ -96,10 +104,9 @@ class Roller:
                 continue
             cls, k = self._open.popleft()
             made = self.classes[cls]
-            found = self._resolve({t: n.inputs[k] for t, n in made.nodes.items()})
-            made.operands[k] = found
-            for t, n in made.nodes.items():
-                self._checks.append((found, t, n.inputs[k]))
+            steps = {t: made.inputs(t)[k] for t in made.nodes}
+            made.operands[k] = found = self._resolve(steps)
+            self._checks.extend((found, t, n) for t, n in steps.items())
         return operand
 
     def _resolve(self, steps: Steps) -> Operand:
@@ -161,8 +168,6 @@ class Roller:
     def _known(self, known: tuple[int, int], t: int, steps: Steps) -> Ref:
         cls, own = known
         delay = 0 if self.classes[cls].static else t - own
-        if delay < 0:
-            raise TimeMixingError(f"step {t} uses a value of step {own}, which comes later; snnc reads causal models only.")
         ref = Ref(cls, delay)
         for time, node in steps.items():
             self._checks.append((ref, time, node))
@@ -175,6 +180,8 @@ class Roller:
             delay = last_time - latest[last.id]
             if delay < 0:
                 raise TimeMixingError(f"step {last_time} depends on step {latest[last.id]} of the input; snnc reads causal models only.")
+            if all(t in steps and steps[t].signature == last.signature for t in range(delay)):
+                delay = 0
         own = {t - delay: n for t, n in steps.items()}
         start = last_time - delay
         signature = last.signature
@@ -196,11 +203,20 @@ class Roller:
         sample = nodes[max(nodes)]
         made = StepClass(len(self.classes), sample.op, sample.attrs, sample.shape, nodes, [None] * len(sample.inputs))
         self.classes.append(made)
+        for t in sorted(nodes, reverse=True):
+            self._align(made, t)
         for t, n in nodes.items():
             if n.value is None:
                 self._where.setdefault(n.id, (made.id, t))
         self._open.extend((made.id, k) for k in range(len(sample.inputs)))
         return made
+
+    def _align(self, made: StepClass, t: int) -> None:
+        if t >= HEAD_STEPS or made.op not in _COMMUTATIVE or t + 1 not in made.nodes:
+            return
+        (a, b), (c, d) = made.nodes[t].inputs, made.inputs(t + 1)
+        if _alike(a, d) + _alike(b, c) > _alike(a, c) + _alike(b, d):
+            made.swapped.add(t)
 
     def _unify(self, operand: Operand, t: int, node: Node) -> None:
         match operand:
@@ -229,15 +245,18 @@ class Roller:
             known = made.initial.setdefault(t, [])
             if node not in known:
                 known.append(node)
+                if node.signature == self._signature(made) and self.line.latest[node.id] < 0:
+                    self._checks.extend((o, t, node.inputs[k]) for k, o in enumerate(made.operands) if isinstance(o, Ref))
             return
         current = made.nodes.get(t)
         if current is node or node in made.forced.get(t, ()):
             return
         if current is None and node.signature == self._signature(made) and (t + 1 in made.nodes or t - 1 in made.nodes):
             made.nodes[t] = node
+            self._align(made, t)
             if node.value is None:
                 self._where.setdefault(node.id, (made.id, t))
-            self._checks.extend((o, t, node.inputs[k]) for k, o in enumerate(made.operands) if o is not None)
+            self._checks.extend((o, t, made.inputs(t)[k]) for k, o in enumerate(made.operands) if o is not None)
             return
         if t >= HEAD_STEPS:
             raise TimeVaryingError(
@@ -250,16 +269,8 @@ class Roller:
         return (made.op, made.attrs, made.shape, len(made.operands))
 
 
-def evidence(roller: Roller) -> None:
-    """Demand that each class of a network in time was seen at two steps at least.
-
-    Raises
-    ------
-    NoTimeError
-        The file has too few steps.
-    """
-    if roller.line.steps < 3:
-        raise NoTimeError(f"the file holds {roller.line.steps} time step(s); 3 are needed to see how a step repeats. Export more steps, or a single step with its state as inputs and outputs.")
+def _alike(a: Node, b: Node) -> bool:
+    return a.signature == b.signature
 
 
 def _equal(a: Array | None, b: Array | None) -> bool:

@@ -30,11 +30,11 @@ def reshape(pool: Pool, x: Node, shape: Shape) -> Node:
         raise ShapeError(f"a value of shape {list(x.shape)} cannot be reshaped to {list(shape)}.")
     if x.shape == shape:
         return x
-    if x.value is not None:
-        return pool.const(x.value.reshape(shape))
     if x.op == "reshape":
         return reshape(pool, x.inputs[0], shape)
-    return pool.make("reshape", (x,), shape)
+    if x.op == "const":
+        return pool.const(np.asarray(x.value).reshape(shape))
+    return pool.make("reshape", (x,), shape, value=None if x.value is None else x.value.reshape(shape))
 
 
 def drop_axis(pool: Pool, x: Node, axis: int) -> Node:

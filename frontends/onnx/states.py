@@ -27,7 +27,7 @@ def states_of(step: Step, groups: Grouping, group: int) -> States:
     """Choose the states of a group."""
     members = groups.members(group)
     late = _late(step, members)
-    forced = {c for c in late if any(n.op == "input" for nodes in step.classes[c].initial.values() for n in nodes)}
+    forced = {c for c in late if _given(step, c)}
     kept = dict(late)
     computed: set[int] = set()
     _drop(step, members, kept, computed, forced)
@@ -43,6 +43,12 @@ def states_of(step: Step, groups: Grouping, group: int) -> States:
                 break
     _drop(step, members, kept, computed, forced)
     return States(kept, frozenset(computed))
+
+
+def _given(step: Step, cls: int) -> bool:
+    """Tell whether the file gives the value before step 0 from outside, to all that read it."""
+    nodes = step.classes[cls].initial.get(-1, [])
+    return bool(nodes) and all(n.op == "input" for n in nodes)
 
 
 def _late(step: Step, members: list[int]) -> dict[int, int]:

@@ -203,6 +203,16 @@ def test_deep_equations_are_derived():
     check(neuron("deep", states={"v": 0.1}, params={"a": 1}, equations=f"v = {deep}\ns = spike(v - a)"), atan(), steps=2)
 
 
+@pytest.mark.parametrize("text", ["2*v", "1.5*v + i"])
+def test_nested_powers_end(text):
+    for _ in range(8):
+        text = f"pow({text}, 1000)"
+    with pytest.raises(EquationError, match="not a finite number"):
+        derive_kernel(LIF(), custom(text.replace("v", "x").replace(" + i", "")))
+    kernel = derive_kernel(neuron("n", states={"v": 0}, equations=f"v = tanh({text})\ns = spike(v)"), atan())
+    assert len(kernel.backward) < 100
+
+
 def test_unknown_learnable_names_are_refused():
     with pytest.raises(NeuronDefinitionError, match="tau cannot be learned; it has beta, threshold"):
         derive_kernel(LIF(), atan(), ["tau"])

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+
 from snnc.compiler.adjoint import derive_kernel
 from snnc.compiler.graph import Layout
 from snnc.compiler.losses.ce_mean_membrane import CrossEntropyMeanMembrane
@@ -44,7 +45,9 @@ class Wire:
     delay: int = 0
 
 
-def program(widths: dict[str, int], wires: list[Wire], *, bias: bool = True, training: bool = True, input_kind: str = "spikes") -> StepProgram:
+def program(
+    widths: dict[str, int], wires: list[Wire], *, bias: bool = True, training: bool = True, input_kind: str = "spikes"
+) -> StepProgram:
     """Dense network: names ``x…`` are inputs, ``p…`` LIF populations, of which the last is a leaky integrator that is recorded."""
     populations = [n for n in widths if n.startswith("p")]
     buffers: dict[str, Buffer] = {}
@@ -62,9 +65,9 @@ def program(widths: dict[str, int], wires: list[Wire], *, bias: bool = True, tra
         update.append(OptimizerStep(name, f"g_{name}"))
         return name
 
-    for name in widths:
+    for name, width in widths.items():
         if name.startswith("x"):
-            add(name, "input", (widths[name],), "sequence", input_kind)
+            add(name, "input", (width,), "sequence", input_kind)
     inputs = tuple(InputInfo(n, n, (widths[n],), input_kind, Layout()) for n in widths if n.startswith("x"))
     for name in populations:
         last = name == populations[-1]
@@ -104,17 +107,28 @@ def program(widths: dict[str, int], wires: list[Wire], *, bias: bool = True, tra
     backward.append(RecordAdjoint("y0", Value(out), record))
     outputs = (OutputInfo("y0", "out", Value(out), record, (widths[populations[-1]],), "all", Layout()),)
     return StepProgram(
-        "hand", buffers, tuple(forward), tuple(reversed(backward)) if training else (), tuple(update) if training else (),
-        inputs, tuple(infos), tuple(connections), outputs, parameters,
-        CrossEntropyMeanMembrane() if training else None, "y0" if training else None, Adam() if training else None, None, {}, (),
+        "hand",
+        buffers,
+        tuple(forward),
+        tuple(reversed(backward)) if training else (),
+        tuple(update) if training else (),
+        inputs,
+        tuple(infos),
+        tuple(connections),
+        outputs,
+        parameters,
+        CrossEntropyMeanMembrane() if training else None,
+        "y0" if training else None,
+        Adam() if training else None,
+        None,
+        {},
+        (),
     )
 
 
 def w1() -> StepProgram:
     """700 -> 256 recurrent -> 20, without biases."""
-    return program(
-        {"x0": 700, "p0": 256, "p1": 20}, [Wire("x0", "p0"), Wire("p0", "p0", 1), Wire("p0", "p1")], bias=False
-    )
+    return program({"x0": 700, "p0": 256, "p1": 20}, [Wire("x0", "p0"), Wire("p0", "p0", 1), Wire("p0", "p1")], bias=False)
 
 
 def test_hand_made_programs_are_complete() -> None:

@@ -1,10 +1,13 @@
 """What a neuron model may say."""
 
+from pathlib import Path
+
 import pytest
 
-from snnc.compiler.errors import EquationError, NeuronDefinitionError
+from snnc.compiler.errors import EquationError, NeuronDefinitionError, SurrogateValueError, UnknownSurrogateError
 from snnc.compiler.neuron import neuron
 from snnc.compiler.neurons import LIBRARY, LIF, Alpha, CubaLIF, Lapicque
+from snnc.compiler.surrogates import LIBRARY as SURROGATES
 
 
 def test_a_model_is_equal_to_another_with_the_same_contents():
@@ -74,3 +77,16 @@ def test_options_of_library_neurons_are_checked(make):
 def test_only_the_parameters_that_are_read_are_declared():
     assert list(LIF().parameters) == ["beta", "threshold"]
     assert list(LIF(reset="value").parameters) == ["beta", "threshold", "v_reset"]
+
+
+def test_the_reference_page_shows_every_neuron_and_surrogate_as_it_is():
+    page = (Path(__file__).parents[2] / "docs/reference/neurons.md").read_text()
+    for factory in LIBRARY:
+        assert f"### {factory.__name__}\n" in page
+        assert f"```\n{factory().text}\n```" in page
+        for parameter, value in factory().parameters.items():
+            assert f"{parameter} = {value:g}" in page
+    for name in SURROGATES:
+        assert f"| `{name}` |" in page
+    for error in (EquationError, NeuronDefinitionError, UnknownSurrogateError, SurrogateValueError):
+        assert f"| {error.code} |" in page

@@ -101,8 +101,8 @@ struct EngineData {
   std::uint64_t controls = 0;
 };
 
-/// Lowers a program to operations; returns the number of the first.
-std::uint32_t lowerProgram(EngineData &engine, const program::Program &program);
+/// Lowers programs to operations.
+void lowerPrograms(EngineData &engine, ArrayRef<program::Program> programs);
 void planHandles(EngineData &engine);
 /// Fills `memory`; throws graph_memory_allocation_error when a tile holds too little.
 void accountMemory(EngineData &engine);

@@ -18,8 +18,6 @@ void throwUnmapped(const GraphData &graph, std::uint32_t var, Index begin, Index
 
 namespace {
 
-
-
 /// Duplicates dropped, neighbours of one source joined: what is left are the fragments that tiles receive.
 void mergeReceived(std::vector<Transfer> &transfers) {
   std::sort(transfers.begin(), transfers.end(), [](const Transfer &a, const Transfer &b) {
@@ -57,7 +55,7 @@ struct Sent {
 
 /// Each element leaves its tile once on its own IPU, and once for each other IPU.
 void countSent(const GraphData &graph, const std::vector<Transfer> &transfers, std::vector<TileTraffic> &dense,
-               std::vector<double> &linkOut) {
+               std::vector<double> &linkIn, std::vector<double> &linkOut) {
   const unsigned perIpu = graph.target.getTilesPerIPU();
   std::vector<Sent> sent;
   sent.reserve(transfers.size());
@@ -80,12 +78,12 @@ void countSent(const GraphData &graph, const std::vector<Transfer> &transfers, s
     } else {
       dense[s.tile].linkSent += bytes;
       linkOut[s.tile / perIpu] += double(bytes);
+      linkIn[s.ipu] += double(bytes);
     }
   }
 }
 
-void countReceived(const GraphData &graph, const std::vector<Transfer> &transfers, std::vector<TileTraffic> &dense, Exchange &exchange,
-                   std::vector<double> &linkIn) {
+void countReceived(const GraphData &graph, const std::vector<Transfer> &transfers, std::vector<TileTraffic> &dense, Exchange &exchange) {
   const unsigned perIpu = graph.target.getTilesPerIPU();
   for (const Transfer &t : transfers) {
     TileTraffic &traffic = dense[t.tile];
@@ -98,7 +96,6 @@ void countReceived(const GraphData &graph, const std::vector<Transfer> &transfer
     } else {
       traffic.linkReceived += bytes;
       exchange.bytesBetween += bytes;
-      linkIn[t.tile / perIpu] += double(bytes);
     }
   }
 }
@@ -114,8 +111,8 @@ Exchange planExchange(const GraphData &graph, std::vector<Transfer> transfers) {
   mergeReceived(transfers);
   std::vector<TileTraffic> dense(target.getNumTiles());
   std::vector<double> linkIn(target.getNumIPUs()), linkOut(target.getNumIPUs());
-  countReceived(graph, transfers, dense, exchange, linkIn);
-  countSent(graph, transfers, dense, linkOut);
+  countReceived(graph, transfers, dense, exchange);
+  countSent(graph, transfers, dense, linkIn, linkOut);
   const double width = target.getExchangeBytesPerCycle();
   for (std::uint32_t tile = 0; tile < dense.size(); ++tile) {
     TileTraffic &t = dense[tile];

@@ -58,6 +58,14 @@ Executor::Executor(const Target &target)
     : workers_(target.getNumWorkerContexts()), supervisorCycles_(target.getEmulatorModel().supervisorCycles),
       threshold_(chosenThreshold()), pool_(Pool::defaultThreads()), threads_(pool_.threads()) {}
 
+std::uint64_t Executor::cyclesOf(const VertexCall &call, std::uint64_t counted, Thread &thread) {
+  if (counted)
+    return counted;
+  if (call.guess != noGuess)
+    thread.guessed[call.guess] = 1;
+  return call.cycles;
+}
+
 double Executor::busiestWorker(std::vector<std::uint64_t> &cycles) const {
   if (cycles.empty())
     return 0;
@@ -86,11 +94,11 @@ double Executor::runGroup(const Superstep &step, const TileGroup &group, Thread 
     }
     if (call.multi) {
       const std::uint64_t counted = callMulti(call, workers_);
-      serial += counted ? double(workers_ * counted) + supervisorCycles_ : double(call.cycles);
+      serial += counted ? double(workers_ * counted) + supervisorCycles_ : double(cyclesOf(call, 0, thread));
     } else {
       snnc_worker_cycles = 0;
       call.compute(call.state);
-      thread.workerCycles.push_back(snnc_worker_cycles ? snnc_worker_cycles : call.cycles);
+      thread.workerCycles.push_back(cyclesOf(call, snnc_worker_cycles, thread));
     }
     for (const StagedEdge *edge = first; edge != last; ++edge)
       if (edge->writes)
@@ -117,16 +125,17 @@ void Executor::work(void *context, std::uint32_t chunk, unsigned number) {
   thread.seconds += secondsSince(begin);
 }
 
-void Executor::reserveScratch(const Superstep &step) {
+void Executor::prepareThreads(const Superstep &step) {
   for (Thread &t : threads_) {
     if (t.scratch.size() < step.scratchBytes + 64)
       t.scratch = AlignedBytes(step.scratchBytes + 64);
     t.busiest = t.sum = t.seconds = 0;
+    t.guessed.assign(step.guessed.size(), 0);
   }
 }
 
 double Executor::run(Superstep &step) {
-  reserveScratch(step);
+  prepareThreads(step);
   const Clock::time_point begin = Clock::now();
   const bool share = threads_.size() > 1 && step.groups.size() > 1 && step.serialSeconds > threshold_;
   if (share) {
@@ -141,6 +150,8 @@ double Executor::run(Superstep &step) {
     busiest = std::max(busiest, t.busiest);
     sum += t.sum;
     seconds += t.seconds;
+    for (std::size_t i = 0; i < step.guessed.size(); ++i)
+      step.guessed[i] |= t.guessed[i];
   }
   step.serialSeconds = share ? seconds : elapsed;
   step.hostSeconds += elapsed;

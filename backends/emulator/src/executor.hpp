@@ -23,6 +23,8 @@ private:
     AlignedBytes scratch;
     std::vector<std::uint64_t> workerCycles;
     double busiest = 0, sum = 0, seconds = 0;
+    /// Vertex types of the step whose cycles had to be guessed.
+    std::vector<char> guessed;
   };
   struct Job {
     Executor *executor;
@@ -32,8 +34,9 @@ private:
 
   void runGroups(Superstep &step, std::uint32_t begin, std::uint32_t end, Thread &thread);
   double runGroup(const Superstep &step, const TileGroup &group, Thread &thread);
+  static std::uint64_t cyclesOf(const VertexCall &call, std::uint64_t counted, Thread &thread);
   double busiestWorker(std::vector<std::uint64_t> &cycles) const;
-  void reserveScratch(const Superstep &step);
+  void prepareThreads(const Superstep &step);
   static void work(void *job, std::uint32_t chunk, unsigned thread);
 
   const unsigned workers_;

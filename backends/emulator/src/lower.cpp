@@ -241,7 +241,11 @@ private:
 
 } // namespace
 
-std::uint32_t lowerProgram(EngineData &engine, const program::Program &program) { return Lowering(engine).lower(program); }
+void lowerPrograms(EngineData &engine, ArrayRef<program::Program> programs) {
+  Lowering lowering(engine);
+  for (const program::Program &program : programs)
+    engine.programs.push_back(lowering.lower(program));
+}
 
 void planHandles(EngineData &engine) {
   for (const auto &entry : engine.graph->handles) {

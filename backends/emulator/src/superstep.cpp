@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
-#include <set>
 
 #include "graph_data.hpp"
 #include "race.hpp"
@@ -71,7 +69,7 @@ public:
     applyFieldValues(order, offsets);
     step_.initialStates.assign(step_.states.data(), step_.states.data() + bytes);
     step_.groupCycles.assign(step_.groups.size(), 0);
-    step_.estimated.assign(estimated_.begin(), estimated_.end());
+    step_.guessed.assign(step_.estimated.size(), 0);
   }
 
 private:
@@ -92,7 +90,7 @@ private:
     requireConnected(v, connected, state);
     call.numStaged = std::uint32_t(step_.staged.size()) - call.firstStaged;
     step_.scratchBytes = std::max(step_.scratchBytes, std::uint32_t(scratch_));
-    call.cycles = staticCycles(v);
+    setStaticCycles(v, call);
     if (step_.groups.empty() || step_.groups.back().tile != vertex.tile)
       step_.groups.push_back({vertex.tile, std::uint32_t(step_.calls.size()), 0});
     ++step_.groups.back().numCalls;
@@ -170,16 +168,21 @@ private:
     }
   }
 
-  std::uint64_t staticCycles(std::uint32_t v) {
+  void setStaticCycles(std::uint32_t v, VertexCall &call) {
     const VertexData &vertex = graph_.vertices[v];
+    call.guess = noGuess;
+    call.cycles = vertex.perfEstimate;
     if (vertex.perfEstimate != noEstimate)
-      return vertex.perfEstimate;
+      return;
     std::uint64_t bytes = 0;
     for (const Edge &e : vertex.edges)
       bytes += std::uint64_t(e.elements) * vertex.type->fields[e.field].type.size();
     const EmulatorModel &model = graph_.target.getEmulatorModel();
-    estimated_.insert(vertex.type->name);
-    return std::uint64_t(std::ceil(model.estimateStartCycles + model.estimateVectorCycles * double((bytes + 7) / 8)));
+    call.cycles = std::uint64_t(std::ceil(model.estimateStartCycles + model.estimateVectorCycles * double((bytes + 7) / 8)));
+    const auto found = std::find(step_.estimated.begin(), step_.estimated.end(), vertex.type->name);
+    call.guess = std::uint16_t(found - step_.estimated.begin());
+    if (found == step_.estimated.end())
+      step_.estimated.push_back(vertex.type->name);
   }
 
   /// Initial values of fields that are no edges.
@@ -203,7 +206,6 @@ private:
   const Storage &storage_;
   Superstep &step_;
   std::size_t scratch_ = 0;
-  std::set<std::string> estimated_;
 };
 
 } // namespace

@@ -38,8 +38,12 @@ struct VertexCall {
   std::uint32_t firstStaged, numStaged;
   /// Used when the codelet counts no cycles.
   std::uint64_t cycles;
+  /// Index in Superstep::estimated where `cycles` is a guess from bytes, else noGuess.
+  std::uint16_t guess;
   bool multi;
 };
+
+constexpr std::uint16_t noGuess = 0xffff;
 
 struct TileGroup {
   std::uint32_t tile, firstCall, numCalls;
@@ -57,7 +61,9 @@ struct Superstep {
   AlignedBytes states;
   std::vector<char> initialStates;
   Exchange gather, scatter;
+  /// Vertex types whose cycles are guessed where they count none, and whether that happened.
   std::vector<std::string> estimated;
+  std::vector<char> guessed;
 
   /// Measured over runs.
   std::uint64_t executions = 0;

@@ -128,7 +128,7 @@ public:
   void connect(const FieldRef &field, HostValue value);
   void setFieldSize(const FieldRef &field, std::size_t size);
 
-  void setInitialValue(const FieldRef &field, HostValue value);
+  void setInitialValue(const FieldRef &field, HostValue value) { setInitialValues(field, {value}); }
   template <class T> void setInitialValue(const FieldRef &field, const std::vector<T> &values) {
     setInitialValues(field, toHostValues(ArrayRef<T>(values)));
   }

@@ -134,13 +134,16 @@ public:
 class Abort : public Program {
 public:
   explicit Abort(const DebugContext &context = {});
-  Abort(const std::string &message, const DebugContext &context);
+  explicit Abort(const std::string &message, const DebugContext &context = {});
+  explicit Abort(const char *message, const DebugContext &context = {}) : Abort(std::string(message), context) {}
 };
 
 class AbortOnCondition : public Program {
 public:
   explicit AbortOnCondition(const Tensor &predicate, const DebugContext &context = {});
   AbortOnCondition(const Tensor &predicate, const std::string &message, const DebugContext &context = {});
+  AbortOnCondition(const Tensor &predicate, const char *message, const DebugContext &context = {})
+      : AbortOnCondition(predicate, std::string(message), context) {}
 };
 
 } // namespace program

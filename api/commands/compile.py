@@ -1,0 +1,64 @@
+"""``snnc compile``: a model in, a project folder out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from snnc.commands.common import DialectOption, DtOption, JsonOption, ModelArgument, SeedOption
+from snnc.console import note, result, result_json, working
+
+
+def compile_(
+    model: ModelArgument,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
+    target: Annotated[str, typer.Option("--target", help="A machine of: snnc targets; or reference.")] = "gc200",
+    batch: Annotated[int | None, typer.Option("--batch", help="Samples of one run or training step (default 32).")] = None,
+    steps: Annotated[int | None, typer.Option("--steps", help="Time steps of a sequence, where the model leaves it open.")] = None,
+    loss: Annotated[str | None, typer.Option("--loss", help="Makes it trainable: ce_count, ce_rate, ce_mean_membrane, mse_count …")] = None,
+    optimizer: Annotated[str | None, typer.Option("--optimizer", help="adam, sgd, or with numbers: adam:0.001, sgd:0.01,0.9.")] = None,
+    lr: Annotated[float | None, typer.Option("--lr", help="Learning rate.")] = None,
+    surrogate: Annotated[str | None, typer.Option("--surrogate", help="Derivative of a spike: atan (default), fast_sigmoid:25 …")] = None,
+    capacity: Annotated[int | None, typer.Option("--capacity", help="Spikes a sample that one window moves.")] = None,
+    mode: Annotated[str, typer.Option("--mode", help="More spikes than that: exact (further windows) or drop.")] = "exact",
+    data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to measure how often neurons fire.")] = None,
+    input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
+    run: Annotated[bool, typer.Option("--run", help="Build it, run one batch and compare with the reference.")] = False,
+    dump_after: Annotated[str | None, typer.Option("--dump-after", metavar="PASS", help="Print the graph behind a pass and stop.")] = None,
+    seed: SeedOption = 0,
+    dt: DtOption = None,
+    dialect: DialectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compile a model for a machine: understand it, map it onto the tiles, emit a program with its plan and report.
+
+    Example: snnc compile model.onnx --target gc200 -o build/
+    """
+    from snnc.compiling import as_graph, compile_to_folder
+    from snnc.files import check_replaceable
+    from snnc.options import options
+    from snnc.summary import as_data, as_text, graph_data
+
+    chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, lr)
+    check_replaceable(output)
+    graph = as_graph(model, dt=dt, dialect=dialect, input_kind=input_kind)
+    if dump_after is not None:
+        result_json(graph_data(graph, dump_after))
+        return
+    for text in graph.assumptions:
+        note(f"note: {text}")
+    with working("compiling"):
+        compiled = compile_to_folder(graph, chosen, output, data)
+    ran = None
+    if run:
+        from snnc.trial import run_once
+
+        with working("building and running"):
+            ran = run_once(output, data)
+    if as_json:
+        result_json(as_data(compiled, output, ran))
+        return
+    for line in as_text(compiled, output, ran):
+        result(line)

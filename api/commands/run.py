@@ -1,0 +1,51 @@
+"""``snnc run``: arrays in, arrays out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from snnc.commands.common import DialectOption, DtOption, JsonOption, ModelArgument, SeedOption
+from snnc.console import note, result, result_json, working
+
+
+def run(
+    model: ModelArgument,
+    inputs: Annotated[Path, typer.Option("--inputs", help="An npz archive with an array for each input of the model.")],
+    outputs: Annotated[Path, typer.Option("--outputs", help="The npz archive to write, an array for each output.")],
+    target: Annotated[str | None, typer.Option("--target", help="reference, or a machine of: snnc targets.")] = None,
+    dt: DtOption = None,
+    dialect: DialectOption = None,
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a model, or a compiled project, on the arrays of a file.
+
+    Arrays carry the names of the model's inputs and outputs. A model that takes the whole sequence in one call keeps its own layout;
+    one that takes a single step is given [steps, batch, …], its initial states by their names, and gives every output as [steps, batch, …].
+
+    Example: snnc run model.onnx --inputs x.npz --outputs y.npz
+    """
+    from snnc.compiling import session_for
+    from snnc.data import read_arrays, write_arrays
+    from snnc.session import arrays_for
+
+    arrays = read_arrays(inputs)
+    with working("compiling"):
+        session = session_for(model, arrays, target=target, dt=dt, dialect=dialect, seed=seed)
+    with session:
+        for text in session.graph.assumptions:
+            note(f"note: {text}")
+        with working("running"):
+            found = session.run(*arrays_for(session, arrays))
+        counted = session.counters()
+    write_arrays(outputs, found)
+    if counted.get("dropped_spikes"):
+        note(f"warning: {counted['dropped_spikes']:,} spikes did not fit their windows and were dropped; --mode exact keeps them.")
+    if as_json:
+        result_json({"outputs": {name: list(array.shape) for name, array in found.items()}, "counters": counted})
+        return
+    shapes = ", ".join(f"{name} {' x '.join(map(str, array.shape))}" for name, array in found.items())
+    result(f"wrote {outputs}: {shapes}")

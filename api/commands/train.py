@@ -1,0 +1,49 @@
+"""``snnc train``: change the weights of a compiled project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from snnc.commands.common import JsonOption, ProjectArgument, SeedOption
+from snnc.console import Progress, result, result_json, warn, working
+
+
+def train(
+    folder: ProjectArgument,
+    data: Annotated[Path, typer.Option("--data", help="An npz archive with x [samples, steps, …] and class indices y [samples].")],
+    epochs: Annotated[int, typer.Option("--epochs", help="How often to go through the data.")] = 1,
+    lr: Annotated[float | None, typer.Option("--lr", help="Learning rate; by default the one of the compilation.")] = None,
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Train a compiled project where it runs, and keep the weights in its folder.
+
+    Example: snnc train build/ --data digits.npz --epochs 5
+    """
+    from snnc.backends.history import Progress as Stage
+    from snnc.compiling import open as open_project
+    from snnc.data import pick, read_arrays
+    from snnc.project import TRAINED
+
+    arrays = read_arrays(data)
+    x, y = pick(arrays, "x", data), pick(arrays, "y", data)
+    with working("building"):
+        session = open_project(folder)
+    with session, Progress("training", epochs) as bar:
+
+        def show(stage: Stage) -> None:
+            bar.update(stage.epoch + stage.batch / stage.batches, f"loss {stage.loss:.4f}")
+
+        history = session.fit(x, y, epochs=epochs, learning_rate=lr, seed=seed, callback=show)
+        session.save(folder / TRAINED)
+    if history.note:
+        warn(history.note)
+    if as_json:
+        result_json({"loss": history.losses, "seconds": history.seconds, "left_out": history.dropped})
+        return
+    for epoch, (loss, seconds) in enumerate(zip(history.losses, history.seconds, strict=True), 1):
+        result(f"epoch {epoch}: loss {loss:.4f}, {seconds:.1f} s")
+    result(f"weights kept in {folder / TRAINED}")

@@ -1,0 +1,252 @@
+"""Any model -> a session: the whole way of the data in a few functions."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.backends.arrays import to_sequence
+from snnc.backends.engine import Engine
+from snnc.backends.errors import UnknownNameError
+from snnc.compiler.graph import Graph, Input, Kind
+from snnc.compiler.losses import Loss
+from snnc.compiler.optimizers import Optimizer
+from snnc.compiler.plan import Mode
+from snnc.compiler.step_program import StepProgram
+from snnc.compiler.surrogate import Surrogate
+from snnc.data import read_arrays
+from snnc.errors import ModelFormatError
+from snnc.files import whole_folder
+from snnc.frontends.dsl import Network
+from snnc.loading import is_project, load_model, load_project
+from snnc.options import REFERENCE, Options, options
+from snnc.project import TRAINED, Compiled, compile_graph, read_project, read_trained, write_project
+from snnc.session import Session
+
+Data = Mapping[str, npt.ArrayLike] | npt.ArrayLike
+Model = str | Path | Graph | Network
+MOST_SAMPLES = 64
+"""Samples that one run of a machine takes when nobody says how many."""
+
+
+def compile(
+    model: Model,
+    target: str = REFERENCE,
+    *,
+    steps: int | None = None,
+    batch: int | None = None,
+    loss: str | Loss | None = None,
+    optimizer: str | Optimizer | None = None,
+    surrogate: str | Surrogate | None = None,
+    seed: int = 0,
+    capacity: int | None = None,
+    mode: Mode = "exact",
+    calibrate: Data | None = None,
+    output: str | Path | None = None,
+    dt: float | None = None,
+    input_kind: Kind | None = None,
+) -> Session:
+    """Compile a network for a target.
+
+    Parameters
+    ----------
+    model
+        A :class:`~snnc.frontends.dsl.Network`, a graph, an ``.onnx`` file or a folder that snnc wrote.
+    target
+        ``"reference"`` (NumPy), a machine such as ``"gc200"``, or the path of a TOML file that describes one.
+    steps
+        Time steps of a sequence, where the model leaves it open.
+    batch
+        Samples of one run or training step.
+    loss, optimizer, surrogate
+        Objects, or their names as on the command line; with a loss the network can be trained (by Adam, unless said).
+    seed
+        Seed of whatever is random.
+    capacity
+        Spikes a sample that one window moves; by default from the activity.
+    mode
+        ``"exact"`` sends what is more in further windows, ``"drop"`` drops it.
+    calibrate
+        Inputs in the layout of the model, to measure how often neurons fire.
+    output
+        Folder for the project; by default one that is deleted with the session.
+    dt
+        Seconds a step, for models in continuous time.
+    input_kind
+        ``"spikes"`` or ``"values"``: what the inputs hold, where the model does not say.
+
+    Raises
+    ------
+    SnncError
+        With a code, see the page on errors.
+
+    Examples
+    --------
+    >>> import numpy as np, snnc
+    >>> net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
+    >>> with snnc.compile(net) as session:
+    ...     session.run(np.ones((5, 1, 4)))["output"].shape
+    (5, 1, 2)
+    """
+    chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode)
+    graph = as_graph(model, dt=dt, input_kind=input_kind)
+    if output is None:
+        return open_graph(graph, chosen, calibrate)
+    compile_to_folder(graph, chosen, Path(output), calibrate)
+    return open(output)
+
+
+def open(folder: str | Path) -> Session:
+    """Open a compiled project, with the weights of its last training.
+
+    Raises
+    ------
+    ProjectFolderError
+        The folder is no project, or damaged.
+    """
+    where = Path(folder)
+    compiled = read_project(where)
+    session = Session(open_engine_of(compiled, where), compiled, where)
+    if (where / TRAINED).exists():
+        session.load(where / TRAINED)
+    return session
+
+
+def open_graph(graph: Graph, chosen: Options, calibrate: Data | None = None) -> Session:
+    """Compile `graph` and open it, in a temporary folder where it needs one."""
+    compiled = _compiled(graph, chosen, calibrate, "the given data")
+    if compiled.plan is None:
+        return Session(open_engine_of(compiled, None), compiled)
+    above = Path(tempfile.mkdtemp(prefix="snnc-"))
+    try:
+        write_project(compiled, above / "project")
+        engine = open_engine_of(compiled, above / "project")
+    except BaseException:
+        shutil.rmtree(above, ignore_errors=True)
+        raise
+    return Session(engine, compiled, above / "project", on_close=partial(shutil.rmtree, above, ignore_errors=True))
+
+
+def compile_to_folder(graph: Graph, chosen: Options, folder: Path, data: Path | Data | None = None) -> Compiled:
+    """Compile `graph` and write its project, whole or not at all; `data` is for the activity."""
+    source = data.name if isinstance(data, Path) else "the given data"
+    compiled = _compiled(graph, chosen, calibration(data, graph) if isinstance(data, Path) else data, source)
+    with whole_folder(folder) as beside:
+        write_project(compiled, beside)
+    return compiled
+
+
+def session_for(
+    model: Path,
+    arrays: Mapping[str, npt.NDArray[Any]],
+    *,
+    target: str | None = None,
+    dt: float | None = None,
+    dialect: str | None = None,
+    seed: int = 0,
+) -> Session:
+    """Open a model or project to run `arrays`; a machine is compiled for their number of samples and steps."""
+    if is_project(model):
+        graph, chosen = load_project(model)
+        if target in (None, chosen.target):
+            return open(model)
+        graph = read_trained(graph, chosen, model)
+    else:
+        graph, chosen = load_model(model, dt=dt, dialect=dialect), Options()
+    steps, batch = _sizes(graph, arrays)
+    wanted = replace(chosen, target=target or REFERENCE, seed=seed, loss=None, optimizer=None, batch=min(batch, MOST_SAMPLES))
+    if wanted.target != REFERENCE:
+        wanted = replace(wanted, steps=graph.steps or steps)
+    return open_graph(graph, wanted)
+
+
+def as_graph(model: Model, *, dt: float | None = None, dialect: str | None = None, input_kind: str | None = None) -> Graph:
+    """Turn any model into a graph of its own."""
+    if isinstance(model, Network):
+        graph = model.graph()
+    elif isinstance(model, Graph):
+        graph = model.copy()
+    elif isinstance(model, str | Path):
+        graph = load_project(model)[0] if is_project(model) else load_model(model, dt=dt, dialect=dialect)
+    else:
+        raise ModelFormatError(f"{type(model).__name__} is no model; give a snnc.Network, a graph, or the path of an .onnx file.")
+    if input_kind is not None:
+        _set_input_kind(graph, input_kind)
+    return graph
+
+
+def _set_input_kind(graph: Graph, kind: str) -> None:
+    if kind not in ("spikes", "values"):
+        raise ModelFormatError(f"the input kind {kind!r} is not known; it is 'spikes' or 'values'.")
+    for name, operation in list(graph.of_type(Input)):
+        graph.nx.nodes[name]["operation"] = Input(operation.shape, kind, operation.layout)  # type: ignore[arg-type]  # checked above
+
+
+def _compiled(graph: Graph, chosen: Options, calibrate: Data | None, source: str) -> Compiled:
+    if calibrate is None or chosen.target == REFERENCE:
+        return compile_graph(graph, chosen)
+    from snnc.activity import measure_activity
+    from snnc.compiler.lower import lower
+
+    program = lower(graph, steps=chosen.steps)
+    measured = measure_activity(program, sequences(program, calibrate))
+    return compile_graph(graph, chosen, measured, f"measured on {source}")
+
+
+def open_engine_of(compiled: Compiled, folder: Path | None) -> Engine:
+    """Build what a project holds and load it; without a plan, take the reference backend."""
+    if compiled.plan is None or folder is None:
+        from snnc.backends.reference.engine import ReferenceEngine
+
+        return ReferenceEngine(compiled.program)
+    from snnc.backends.poplar import build_poplar, open_engine
+
+    build_poplar(folder)
+    return open_engine(folder)
+
+
+def sequences(program: StepProgram, data: Data) -> dict[str, npt.NDArray[Any]]:
+    """Turn inputs in the layout of a model into input id -> [T, B, *shape]."""
+    given = data if isinstance(data, Mapping) else {program.inputs[0].label: data}
+    missing = [i.label for i in program.inputs if i.label not in given]
+    if missing:
+        raise UnknownNameError(f"the data to measure the activity on lack {', '.join(missing)}; the model takes these inputs.")
+    found = {i.id: to_sequence(np.asarray(given[i.label]), i) for i in program.inputs}
+    steps, batch = (max(a.shape[axis] for a in found.values()) for axis in (0, 1))
+    return {id_: np.broadcast_to(a, (steps, batch, *a.shape[2:])) for id_, a in found.items()}
+
+
+def calibration(path: Path, graph: Graph) -> Data:
+    """Read inputs by name, or samples ``x`` [samples, steps, …] of training data, at most 256 of them."""
+    arrays = read_arrays(path)
+    names = [(name, operation) for name, operation in graph.of_type(Input)]
+    if "x" in arrays and len(names) == 1 and names[0][0] not in arrays:
+        name, operation = names[0]
+        layout = operation.layout
+        samples = arrays["x"][:256]
+        if layout.batch_axis is None or layout.time_axis is None:
+            return {name: samples[0]}
+        return {name: np.moveaxis(samples, [0, 1], [layout.batch_axis, layout.time_axis])}
+    return arrays
+
+
+def _sizes(graph: Graph, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[int | None, int]:
+    """Steps and samples that `arrays` hold."""
+    steps, batch = None, 1
+    for name, operation in graph.of_type(Input):
+        array, layout = arrays.get(name), operation.layout
+        if array is None:
+            continue
+        if layout.time_axis is not None and layout.time_axis < array.ndim:
+            steps = array.shape[layout.time_axis]
+        if layout.batch_axis is not None and layout.batch_axis < array.ndim:
+            batch = max(1, array.shape[layout.batch_axis])
+    return steps, batch

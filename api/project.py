@@ -1,0 +1,118 @@
+"""A project folder: the model as data, the options, the plan and, for a machine, the emitted program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from snnc.backends.weights import load_weights
+from snnc.compiler.graph import Array, Graph, Linear, OneToOne, Population
+from snnc.compiler.lower import lower
+from snnc.compiler.mapping import make_plan
+from snnc.compiler.mapping.plan_json import plan_from_json
+from snnc.compiler.plan import Plan
+from snnc.compiler.step_program import StepProgram
+from snnc.compiler.targets import load_target
+from snnc.errors import ProjectFolderError, StepsNeededError
+from snnc.files import MARK
+from snnc.graph_file import save_graph
+from snnc.loading import load_project
+from snnc.options import REFERENCE, Options, to_data
+
+DEFAULT_BATCH = 32
+TRAINED = "model/trained.safetensors"
+"""Weights of a project after training, by label."""
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A network on its way: what it is, what was asked for, its program and its plan (None for the reference backend)."""
+
+    graph: Graph
+    options: Options
+    program: StepProgram
+    plan: Plan | None
+
+
+def compile_graph(graph: Graph, chosen: Options, activity: Mapping[str, float] | None = None, activity_source: str = "assumed") -> Compiled:
+    """Lower `graph` and map it onto the target.
+
+    Raises
+    ------
+    StepsNeededError
+        A machine needs a fixed number of steps, and none is known.
+    """
+    program = lower(graph, loss=chosen.loss, optimizer=chosen.optimizer, surrogate=chosen.surrogate, steps=chosen.steps)
+    if chosen.target == REFERENCE:
+        return Compiled(graph, chosen, program, None)
+    target = load_target(chosen.target)
+    if program.steps is None:
+        raise StepsNeededError(f"{graph.name!r} runs any number of steps, and {chosen.target} needs to know it; give steps (--steps 100).")
+    plan = make_plan(
+        program,
+        target,
+        steps=program.steps,
+        batch=chosen.batch or DEFAULT_BATCH,
+        activity=activity,
+        activity_source=activity_source,
+        capacity=chosen.capacity,
+        mode=chosen.mode,
+    )
+    return Compiled(graph, chosen, program, plan)
+
+
+def write_project(compiled: Compiled, folder: Path) -> None:
+    """Fill `folder`, which is empty or not there yet."""
+    if compiled.plan is not None:
+        from snnc.backends.poplar import emit_poplar
+
+        emit_poplar(compiled.program, compiled.plan, folder)
+    (folder / "model").mkdir(parents=True, exist_ok=True)
+    save_graph(compiled.graph, folder / "model")
+    (folder / MARK).write_text(json.dumps({"version": 1, **to_data(compiled.options)}, indent=1) + "\n", encoding="utf-8")
+
+
+def read_project(folder: Path) -> Compiled:
+    """Read a compiled project, with the plan that was made then.
+
+    Raises
+    ------
+    ProjectFolderError
+        The folder is no project, or damaged.
+    """
+    graph, chosen = load_project(folder)
+    program = lower(graph, loss=chosen.loss, optimizer=chosen.optimizer, surrogate=chosen.surrogate, steps=chosen.steps)
+    if chosen.target == REFERENCE:
+        return Compiled(graph, chosen, program, None)
+    try:
+        plan = plan_from_json((folder / "plan.json").read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProjectFolderError(f"the plan of the project {str(folder)!r} cannot be read ({error}); compile the model again.") from None
+    return Compiled(graph, chosen, program, plan)
+
+
+def read_trained(graph: Graph, chosen: Options, folder: Path) -> Graph:
+    """Return `graph` with the weights of the last training of the project in `folder`."""
+    if not (folder / TRAINED).exists():
+        return graph
+    values = load_weights(folder / TRAINED)
+    trained = graph.copy()
+    for name, operation in list(graph.of_type(Linear, OneToOne, Population)):
+        trained.nx.nodes[name]["operation"] = _with_values(name, operation, values)
+    return trained
+
+
+def _with_values(name: str, operation: Linear | OneToOne | Population, values: Mapping[str, Array]) -> Linear | OneToOne | Population:
+    own = {part: values[f"{name}.{part}"] for part in ("weight", "bias") if f"{name}.{part}" in values}
+    if isinstance(operation, Population):
+        learned = {p: values[f"{name}.{p}"] for p in operation.learnable if f"{name}.{p}" in values}
+        shaped = {p: v.reshape(operation.shape) if v.ndim else v for p, v in learned.items()}
+        return replace(operation, parameters={**operation.parameters, **shaped})
+    if operation.weight is None:
+        return operation
+    weight = own.get("weight", operation.weight).reshape(operation.weight.shape)
+    if isinstance(operation, OneToOne):
+        return replace(operation, weight=weight)
+    return replace(operation, weight=weight, bias=own.get("bias", operation.bias))

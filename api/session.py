@@ -1,0 +1,101 @@
+"""The session that :func:`snnc.compile` returns: what a backend offers, and where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from snnc.backends import session
+from snnc.backends.engine import Engine
+from snnc.backends.history import History, Progress
+from snnc.compiler.graph import Graph
+from snnc.compiler.plan import Plan
+from snnc.errors import ProjectFolderError
+from snnc.files import whole_file
+from snnc.options import Options
+from snnc.project import Compiled
+
+
+class Session(session.Session):
+    """A compiled network in the user's hands.
+
+    Attributes
+    ----------
+    graph, options, plan
+        What it was compiled from, how, and the mapping (None for the reference backend).
+    project
+        Its folder, where it has one.
+    """
+
+    def __init__(self, engine: Engine, compiled: Compiled, project: Path | None = None, on_close: Callable[[], None] | None = None) -> None:
+        super().__init__(engine, compiled.program)
+        self.graph: Graph = compiled.graph
+        self.options: Options = compiled.options
+        self.plan: Plan | None = compiled.plan
+        self.project = project
+        self._on_close = on_close
+
+    def fit(
+        self,
+        x: Mapping[str, npt.ArrayLike] | npt.ArrayLike,
+        y: npt.ArrayLike,
+        *,
+        epochs: int = 1,
+        batch: int | None = None,
+        learning_rate: float | Callable[[int], float] | None = None,
+        shuffle: bool = True,
+        seed: int | None = None,
+        callback: Callable[[Progress], None] | None = None,
+    ) -> History:
+        """Train; batch size and seed are those of the compilation unless given. See :meth:`snnc.backends.session.Session.fit`."""
+        size = batch if batch is not None or self.engine.batch is not None else self.options.batch
+        order = self.options.seed if seed is None else seed
+        rate = learning_rate
+        return super().fit(x, y, epochs=epochs, batch=size, learning_rate=rate, shuffle=shuffle, seed=order, callback=callback)
+
+    def show(self) -> None:
+        """Print the plan."""
+        print(self.report_text("text"), end="")
+
+    def report(self, path: str | Path, format: str | None = None) -> Path:
+        """Write the report of the plan.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        format
+            ``"html"``, ``"text"``, ``"json"`` or ``"svg"``; by default what the file's name ends with.
+        """
+        file = Path(path)
+        text = self.report_text(format or {".txt": "text"}.get(file.suffix, file.suffix.removeprefix(".")) or "html")
+        with whole_file(file) as stream:
+            stream.write(text.encode())
+        return file
+
+    def report_text(self, format: str) -> str:
+        """Return the report of the plan in `format`."""
+        if self.plan is None:
+            raise ProjectFolderError("the reference backend has no plan; compile for a machine, for example target='gc200'.")
+        from snnc.inspect import render
+
+        return str(render(self.plan, format))
+
+    def close(self) -> None:
+        """Give back what the engine holds, and a temporary project folder."""
+        super().close()
+        if self._on_close is not None:
+            self._on_close()
+            self._on_close = None
+
+    def __repr__(self) -> str:
+        return f"Session({self.program.name!r}, target={self.options.target!r})"
+
+
+def arrays_for(session: Session, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[dict[str, npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]:
+    """Split named arrays into inputs and initial states."""
+    states = session.program.state_inputs
+    return {k: v for k, v in arrays.items() if k not in states}, {k: v for k, v in arrays.items() if k in states}

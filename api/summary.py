@@ -1,0 +1,94 @@
+"""What ``snnc compile`` says at its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from snnc.compiler.graph import Graph
+from snnc.compiler.passes.flow import run_flow
+from snnc.compiler.plan import Plan
+from snnc.describe import describe, to_text
+from snnc.project import Compiled
+from snnc.trial import Trial
+
+
+def as_data(compiled: Compiled, folder: Path, trial: Trial | None) -> dict[str, Any]:
+    """Return the summary as JSON's types."""
+    found: dict[str, Any] = {"folder": str(folder), "target": compiled.options.target, "model": describe(compiled.graph)}
+    if compiled.plan is not None:
+        found["plan"] = plan_data(compiled.plan)
+    if trial is not None:
+        found["trial"] = vars(trial)
+    return found
+
+
+def as_text(compiled: Compiled, folder: Path, trial: Trial | None) -> list[str]:
+    """Return the summary for a reader: what was understood, the plan in six lines, where to look next."""
+    lines = to_text(describe(compiled.graph))[: -len(compiled.graph.assumptions) or None]
+    if compiled.plan is not None:
+        lines += ["", *plan_lines(compiled.plan)]
+    if trial is not None:
+        lines += ["", f"one batch ran in {trial.seconds:.2f} s; largest difference from the reference: {trial.largest_difference:.2g}"]
+    train = f"snnc train {folder} --data DATA.npz" if compiled.program.loss else f"snnc run {folder} --inputs x.npz --outputs y.npz"
+    lines += ["", f"wrote {folder}; next: {train}"]
+    return lines + ([f"             or: snnc inspect {folder}"] if compiled.plan is not None else [])
+
+
+def plan_data(plan: Plan) -> dict[str, Any]:
+    """Return the main numbers of a plan."""
+    return {
+        "tiles_used": len(used_tiles(plan)),
+        "tiles": plan.target.tiles,
+        "steps": plan.steps,
+        "batch": plan.batch,
+        "interval": plan.interval,
+        "iterations": plan.iterations,
+        "bytes_on_fullest_tile": max(tile_bytes(plan), default=0),
+        "bytes_per_tile": plan.target.tile_bytes,
+        "bytes_total": sum(tile_bytes(plan)),
+        "predicted_cycles": plan.cycles,
+        "predicted_seconds": plan.cycles / plan.target.clock_hz,
+        "training": plan.training,
+        "activity": plan.activity_source,
+        "populations": [{"name": p.label, "neurons": p.neurons, "tiles": p.tiles, "stage": p.stage} for p in plan.populations],
+    }
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """Return the plan in six lines."""
+    data = plan_data(plan)
+    fullest, room = data["bytes_on_fullest_tile"], plan.target.tile_bytes
+    where = ", ".join(f"{p.label} on {p.tiles}" for p in plan.populations)
+    what = "training step" if plan.training else "forward pass"
+    cycles = dict.fromkeys(dict.fromkeys(p.part for p in plan.phases), 0.0)
+    for p in plan.phases:
+        cycles[p.part] += p.runs * (p.compute + p.sync + p.exchange)
+    share = ", ".join(f"{part} {100 * value / max(plan.cycles, 1):.0f} %" for part, value in cycles.items())
+    rate = plan.batch * plan.target.clock_hz / max(plan.cycles, 1)
+    return [
+        f"target    {plan.target.name}: {data['tiles_used']:,} of {plan.target.tiles:,} tiles used",
+        f"tiles     {where}",
+        f"memory    {data['bytes_total'] / 2**20:.1f} MiB in all; fullest tile {fullest / 1024:.0f} of {room / 1024:.0f} KiB",
+        f"schedule  {plan.steps} steps in {plan.iterations} iterations (one step every {plan.interval}), batch {plan.batch}",
+        f"time      {plan.cycles:,.0f} cycles a {what}, {1e6 * data['predicted_seconds']:,.0f} us, {rate:,.0f} samples/s (predicted)",
+        f"          {share}; activity {plan.activity_source}",
+    ]
+
+
+def tile_bytes(plan: Plan) -> list[int]:
+    """Return the bytes on each tile."""
+    return [sum(bytes_) for bytes_ in zip(*plan.memory.values(), strict=True)]
+
+
+def used_tiles(plan: Plan) -> set[int]:
+    """Return the tiles that hold neurons or relays."""
+    return {b.tile for p in plan.populations for b in p.blocks} | {r.tile for bus in plan.buses for r in bus.relays}
+
+
+def graph_data(graph: Graph, after: str) -> dict[str, Any]:
+    """Return the graph behind the pass `after`."""
+    seen = run_flow(graph, dump_after=after)
+    nodes = [{"name": n, "operation": type(seen.operation(n)).__name__} for n in seen.names]
+    edges = [{"from": f"{e.source}.{e.source_port}", "to": f"{e.target}.{e.target_port}", "delay": e.delay} for e in seen.edges]
+    return {"after": after, "nodes": nodes, "edges": edges, "model": describe(seen)}

@@ -1,0 +1,251 @@
+"""Read the vertex classes of a compiled codelet file from its debug information."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from elftools.dwarf.die import DIE
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+CLASS_TAGS = ("DW_TAG_class_type", "DW_TAG_structure_type")
+WRAPPERS = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type")
+DIRECTIONS = {"poplar::Input": "input", "poplar::Output": "output", "poplar::InOut": "inout"}
+BASES = {"poplar::Vertex": "vertex", "poplar::MultiVertex": "multi"}
+# By DWARF's encoding and size; `char` is told apart by its name.
+SCALARS = {
+    (2, 1): "bool", (4, 2): "half", (4, 4): "float", (6, 1): "signed char", (8, 1): "unsigned char",
+    (5, 2): "short", (7, 2): "unsigned short", (5, 4): "int", (7, 4): "unsigned int",
+    (5, 8): "long long", (7, 8): "unsigned long long",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a vertex.
+
+    Attributes
+    ----------
+    kind
+        ``value`` (a plain member), ``scalar``, ``vector``, ``list`` (edges), ``state`` (a vector without direction).
+    alignment
+        Bytes that the vector's declaration asks for.
+    """
+
+    name: str
+    offset: int
+    kind: str
+    direction: str
+    type: str
+    layout: str
+    alignment: int
+
+
+@dataclass(frozen=True)
+class VertexType:
+    """One vertex class: its name as ``addVertex`` takes it, size, fields and the place of ``compute``."""
+
+    name: str
+    kind: str
+    size: int
+    address: int
+    code_bytes: int
+    fields: list[Field] = field(default_factory=list)
+
+
+def vertex_types(library: Path) -> list[VertexType]:
+    """Return the vertex classes of a shared library, sorted by name."""
+    with library.open("rb") as file:
+        elf = ELFFile(file)
+        symbols = _symbols(elf)
+        found: dict[str, VertexType] = {}
+        for unit in elf.get_dwarf_info().iter_CUs():
+            reader = _Reader()
+            reader.walk(unit.get_top_DIE(), "")
+            for die in reader.classes:
+                vertex = reader.vertex(die, symbols)
+                if vertex is not None:
+                    found.setdefault(vertex.name, vertex)
+    return [found[name] for name in sorted(found)]
+
+
+def _symbols(elf: ELFFile) -> dict[str, tuple[int, int]]:
+    table = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
+    if not isinstance(table, SymbolTableSection):
+        return {}
+    return {s.name: (s["st_value"], s["st_size"]) for s in table.iter_symbols() if s["st_value"]}
+
+
+def _text(die: DIE, attribute: str) -> str:
+    value = die.attributes.get(attribute)
+    return value.value.decode() if value is not None else ""
+
+
+def _number(die: DIE, attribute: str) -> int:
+    value = die.attributes.get(attribute)
+    return int(value.value) if value is not None and not isinstance(value.value, bytes) else 0
+
+
+class _Reader:
+    """The classes of one compilation unit and the names of their scopes."""
+
+    def __init__(self) -> None:
+        self.classes: list[DIE] = []
+        self.scopes: dict[int, str] = {}
+
+    def walk(self, parent: DIE, scope: str) -> None:
+        for die in parent.iter_children():
+            name = _text(die, "DW_AT_name")
+            if die.tag == "DW_TAG_namespace":
+                if name not in ("std", "__gnu_cxx"):
+                    self.walk(die, f"{scope}{name}::" if name else scope)
+            elif die.tag in CLASS_TAGS:
+                self.scopes[die.offset] = scope
+                if "DW_AT_declaration" not in die.attributes:
+                    self.classes.append(die)
+                    if die.has_children:
+                        self.walk(die, f"{scope}{name}::")
+            elif die.tag == "DW_TAG_enumeration_type":
+                self.scopes[die.offset] = scope
+
+    def vertex(self, die: DIE, symbols: dict[str, tuple[int, int]]) -> VertexType | None:
+        """Return the vertex type of a class, or None when it is none or cannot run."""
+        kind = self.base_kind(die)
+        link = self.compute_name(die)
+        if kind is None or link not in symbols:
+            return None
+        address, size = symbols[link]
+        return VertexType(self.name(die), kind, _number(die, "DW_AT_byte_size"), address, size, list(self.fields(die, 0)))
+
+    def base_kind(self, die: DIE) -> str | None:
+        """Return "vertex" or "multi" when the class derives from one of the two."""
+        for base in self.bases(die):
+            kind = BASES.get(self.name(base)) or self.base_kind(base)
+            if kind is not None:
+                return kind
+        return None
+
+    def bases(self, die: DIE) -> Iterator[DIE]:
+        for child in die.iter_children():
+            if child.tag == "DW_TAG_inheritance":
+                yield self.resolved(child)
+
+    def compute_name(self, die: DIE) -> str:
+        """Return the symbol of compute, the class's own or an inherited one."""
+        for child in die.iter_children():
+            if child.tag == "DW_TAG_subprogram" and _text(child, "DW_AT_name") == "compute":
+                return _text(child, "DW_AT_linkage_name")
+        return next(filter(None, map(self.compute_name, self.bases(die))), "")
+
+    def fields(self, die: DIE, start: int) -> Iterator[Field]:
+        for child in die.iter_children():
+            static = "DW_AT_external" in child.attributes or "DW_AT_declaration" in child.attributes
+            if child.tag == "DW_TAG_inheritance":
+                yield from self.fields(self.resolved(child), start + _number(child, "DW_AT_data_member_location"))
+            elif child.tag == "DW_TAG_member" and not static:
+                made = self.field(child, start + _number(child, "DW_AT_data_member_location"))
+                if made is not None:
+                    yield made
+
+    def field(self, member: DIE, offset: int) -> Field | None:
+        name = _text(member, "DW_AT_name")
+        outer = self.resolved(member)
+        if outer.tag not in CLASS_TAGS:
+            scalar = self.scalar(outer)
+            return Field(name, offset, "value", "none", scalar, "SPAN", 1) if scalar else None
+        wrapper = self.plain_name(outer)
+        direction = DIRECTIONS.get(wrapper)
+        inner = outer if direction is None else self.type_arguments(outer)[0]
+        if inner.tag not in CLASS_TAGS:
+            return Field(name, offset, "scalar", direction or "none", self.scalar(inner), "SPAN", 1)
+        return self.vector_field(name, offset, inner, direction)
+
+    def vector_field(self, name: str, offset: int, vector: DIE, direction: str | None) -> Field | None:
+        template = self.plain_name(vector)
+        if template not in ("poplar::Vector", "poplar::VectorList"):
+            return None
+        element = self.type_arguments(vector)[0]
+        values = self.value_arguments(vector)
+        layout = values[0].rpartition("::")[2]
+        alignment = int(values[1])
+        if template == "poplar::VectorList":
+            return Field(name, offset, "list", direction or "none", self.scalar(element), layout, alignment)
+        if element.tag in CLASS_TAGS:
+            row = self.field_of_row(element)
+            return None if row is None else Field(name, offset, "list", row.direction, row.type, row.layout, row.alignment)
+        kind = "state" if direction is None else "vector"
+        return Field(name, offset, kind, direction or "none", self.scalar(element), layout, alignment)
+
+    def field_of_row(self, edge: DIE) -> Field | None:
+        """Return the field that one element of a Vector<Input<Vector<T>>> would be."""
+        direction = DIRECTIONS.get(self.plain_name(edge))
+        inner = self.type_arguments(edge)[0]
+        if inner.tag not in CLASS_TAGS:
+            return Field("", 0, "scalar", direction or "none", self.scalar(inner), "SPAN", 1)
+        return self.vector_field("", 0, inner, direction)
+
+    def resolved(self, die: DIE) -> DIE:
+        """Return the type that a DIE names, without typedefs and qualifiers."""
+        while True:
+            die = die.get_DIE_from_attribute("DW_AT_type")
+            if die.tag not in WRAPPERS:
+                return die
+
+    def scalar(self, die: DIE) -> str:
+        """Return the device's name of a base or enumeration type, empty for others."""
+        if die.tag == "DW_TAG_enumeration_type":
+            size = _number(die, "DW_AT_byte_size")
+            return {1: "unsigned char", 2: "unsigned short", 4: "int"}.get(size, "")
+        if die.tag != "DW_TAG_base_type":
+            return ""
+        if _text(die, "DW_AT_name") == "char":
+            return "char"
+        return SCALARS.get((_number(die, "DW_AT_encoding"), _number(die, "DW_AT_byte_size")), "")
+
+    def plain_name(self, die: DIE) -> str:
+        return self.scopes.get(die.offset, "") + _text(die, "DW_AT_name").partition("<")[0]
+
+    def name(self, die: DIE) -> str:
+        """Return a class's name with template arguments in one spelling, without spaces."""
+        arguments = [self.argument(a) for a in self.arguments(die)]
+        plain = self.plain_name(die)
+        return f"{plain}<{','.join(arguments)}>" if arguments else plain
+
+    def arguments(self, die: DIE) -> Iterator[DIE]:
+        for child in die.iter_children():
+            if child.tag in ("DW_TAG_template_type_param", "DW_TAG_template_value_param"):
+                yield child
+            elif child.tag == "DW_TAG_GNU_template_parameter_pack":
+                yield from self.arguments(child)
+
+    def type_arguments(self, die: DIE) -> list[DIE]:
+        return [self.resolved(a) for a in self.arguments(die) if a.tag == "DW_TAG_template_type_param"]
+
+    def value_arguments(self, die: DIE) -> list[str]:
+        return [self.argument(a) for a in self.arguments(die) if a.tag == "DW_TAG_template_value_param"]
+
+    def argument(self, argument: DIE) -> str:
+        """Return one template argument's spelling."""
+        if "DW_AT_type" not in argument.attributes:
+            return "void"
+        kind = self.resolved(argument)
+        if argument.tag == "DW_TAG_template_type_param":
+            if kind.tag in CLASS_TAGS:
+                return self.name(kind)
+            return self.scalar(kind) or _text(kind, "DW_AT_name")
+        value = _number(argument, "DW_AT_const_value")
+        if kind.tag == "DW_TAG_enumeration_type":
+            return self.enumerator(kind, value)
+        if self.scalar(kind) == "bool":
+            return "true" if value else "false"
+        return str(value)
+
+    def enumerator(self, kind: DIE, value: int) -> str:
+        scope = self.scopes.get(kind.offset, "")
+        scoped = "DW_AT_enum_class" in kind.attributes
+        for child in kind.iter_children():
+            if child.tag == "DW_TAG_enumerator" and _number(child, "DW_AT_const_value") == value:
+                return scope + (f"{_text(kind, 'DW_AT_name')}::" if scoped else "") + _text(child, "DW_AT_name")
+        return str(value)

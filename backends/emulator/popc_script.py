@@ -1,0 +1,30 @@
+"""Start popc by path, without importing the rest of snnc: what libpoplar runs for ``Graph::addCodelets``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+
+def main() -> int:
+    """Run popc with bare parent packages."""
+    emulator = Path(__file__).resolve().parent
+    root = emulator.parent.parent
+    folders = {
+        "snnc": None,
+        "snnc.compiler": root / "compiler",
+        "snnc.backends": None,
+        "snnc.backends.emulator": emulator,
+    }
+    for name, folder in folders.items():
+        package = ModuleType(name)
+        package.__path__ = [] if folder is None else [str(folder)]
+        sys.modules[name] = package
+    from snnc.backends.emulator.popc import main as popc
+
+    return popc(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

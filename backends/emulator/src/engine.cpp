@@ -1,0 +1,151 @@
+// The public face of an engine.
+#include <poplar/Engine.hpp>
+#include <poplar/exceptions.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <iostream>
+
+#include "engine_data.hpp"
+
+namespace poplar {
+
+namespace core {
+
+EngineData::EngineData(std::shared_ptr<GraphData> graphData)
+    : graph(std::move(graphData)), storage(*graph), connections(graph->streams.size()), executor(graph->target), printStream(&std::cerr) {}
+
+namespace {
+
+/// Constants made for one field lie where its vertex is.
+void mapOwnedConstants(GraphData &graph) {
+  for (Variable &v : graph.variables)
+    if (v.owner != ~0u && graph.vertices[v.owner].tile != ~0u)
+      v.tiles.assign(0, v.elements, graph.vertices[v.owner].tile);
+}
+
+std::uint32_t streamId(const EngineData &engine, const std::string &handle) {
+  for (const DataStream &s : engine.graph->streams)
+    if (s.name == handle)
+      return s.id;
+  throw stream_connection_error("there is no stream '" + handle + "'");
+}
+
+HostAccess &accessOf(EngineData &engine, const std::string &handle, bool write) {
+  const auto found = engine.handles.find(handle);
+  if (found == engine.handles.end() || !(write ? found->second.write : found->second.read))
+    throw stream_connection_error("no host " + std::string(write ? "write" : "read") + " was created for handle '" + handle + "'");
+  return found->second;
+}
+
+void requireSize(const HostAccess &access, const std::string &handle, std::ptrdiff_t bytes) {
+  if (bytes < 0 || std::uint64_t(bytes) != access.bytes)
+    throw stream_connection_error("handle '" + handle + "' of " + access.tensor + " takes " + std::to_string(access.bytes) +
+                                  " bytes, not " + std::to_string(bytes));
+}
+
+} // namespace
+} // namespace core
+
+Engine::Engine(const Graph &graph, const program::Program &program, const OptionFlags &options)
+    : Engine(graph, ArrayRef<program::Program>(&program, 1), options) {}
+
+Engine::Engine(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &) {
+  core::mapOwnedConstants(graph.data());
+  data_ = std::make_unique<core::EngineData>(graph.sharedData());
+  core::lowerPrograms(*data_, programs);
+  core::planHandles(*data_);
+  core::accountMemory(*data_);
+}
+
+Engine::Engine(Engine &&) noexcept = default;
+Engine &Engine::operator=(Engine &&) noexcept = default;
+Engine::~Engine() = default;
+
+void Engine::load(const Device &device) {
+  const Target &ours = data_->graph->target, &theirs = device.getTarget();
+  if (ours.getNumTiles() != theirs.getNumTiles() || ours.getNumIPUs() != theirs.getNumIPUs())
+    throw invalid_machine_model("the graph was built for " + std::to_string(ours.getNumTiles()) + " tiles, the device has " +
+                                std::to_string(theirs.getNumTiles()));
+  data_->storage.initialise(*data_->graph);
+  for (const auto &step : data_->supersteps)
+    std::copy(step->initialStates.begin(), step->initialStates.end(), step->states.data());
+  data_->loaded = true;
+}
+
+void Engine::run(unsigned program, const std::string &) {
+  if (program >= data_->programs.size())
+    throw index_error("run(" + std::to_string(program) + "): the engine has " + std::to_string(data_->programs.size()) + " programs");
+  if (!data_->loaded)
+    throw runtime_error("run: the engine is not loaded on a device");
+  data_->runCycles = 0;
+  core::runOp(*data_, data_->programs[program]);
+  data_->totalCycles += data_->runCycles;
+}
+
+void Engine::connectStream(const std::string &handle, void *begin, void *end) {
+  const std::uint32_t id = core::streamId(*data_, handle);
+  const DataStream &stream = data_->graph->streams[id];
+  const std::ptrdiff_t bytes = static_cast<char *>(end) - static_cast<char *>(begin);
+  const std::ptrdiff_t unit = std::ptrdiff_t(stream.elements * stream.type.size());
+  if (bytes <= 0 || unit == 0 || bytes % unit != 0)
+    throw stream_connection_error("stream '" + handle + "' moves " + std::to_string(unit) + " bytes at a time; a buffer of " +
+                                  std::to_string(bytes) + " bytes is no multiple of that");
+  core::StreamConnection connection;
+  connection.begin = connection.next = static_cast<char *>(begin);
+  connection.end = static_cast<char *>(end);
+  data_->connections[id] = connection;
+}
+
+void Engine::connectStream(const std::string &handle, void *pointer) {
+  core::StreamConnection connection;
+  connection.begin = connection.next = static_cast<char *>(pointer);
+  connection.fixed = true;
+  data_->connections[core::streamId(*data_, handle)] = connection;
+}
+
+void Engine::connectStreamToCallback(const std::string &handle, StreamCallbackHandle callback) {
+  core::StreamConnection connection;
+  connection.callback = std::move(callback);
+  data_->connections[core::streamId(*data_, handle)] = connection;
+}
+
+void Engine::disconnectStream(const std::string &handle) { data_->connections[core::streamId(*data_, handle)] = {}; }
+
+void Engine::readTensor(const std::string &handle, void *begin, void *end) {
+  core::HostAccess &access = core::accessOf(*data_, handle, false);
+  core::requireSize(access, handle, static_cast<char *>(end) - static_cast<char *>(begin));
+  core::runMoves(access.toHost, access.elementBytes);
+  if (access.bytes)
+    std::memcpy(begin, access.buffer.data(), access.bytes);
+}
+
+void Engine::writeTensor(const std::string &handle, const void *begin, const void *end) {
+  core::HostAccess &access = core::accessOf(*data_, handle, true);
+  core::requireSize(access, handle, static_cast<const char *>(end) - static_cast<const char *>(begin));
+  if (access.bytes)
+    std::memcpy(access.buffer.data(), begin, access.bytes);
+  core::runMoves(access.toDevice, access.elementBytes);
+}
+
+void Engine::setPrintTensorStream(std::ostream &stream) { data_->printStream = &stream; }
+
+void Engine::printProfileSummary(std::ostream &stream, const OptionFlags &) { core::printSummary(stream, *data_, core::collectProfile(*data_)); }
+
+void Engine::resetExecutionProfile() {
+  data_->runCycles = data_->totalCycles = data_->controlCycles = data_->hostCycles = 0;
+  data_->controls = 0;
+  for (const auto &step : data_->supersteps) {
+    step->executions = 0;
+    step->busiestCycles = step->sumCycles = step->hostSeconds = 0;
+    std::fill(step->groupCycles.begin(), step->groupCycles.end(), 0.0);
+  }
+  for (core::CopyStep &copy : data_->copies)
+    copy.executions = 0;
+  for (core::StreamStep &stream : data_->streamSteps)
+    stream.executions = 0;
+}
+
+EmulatorProfile Engine::getEmulatorProfile() const { return core::collectProfile(*data_); }
+
+} // namespace poplar

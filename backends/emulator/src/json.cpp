@@ -1,0 +1,126 @@
+// The profile as JSON.
+#include <poplar/EmulatorProfile.hpp>
+
+#include <cstdio>
+#include <sstream>
+
+namespace poplar {
+
+namespace {
+
+std::string quoted(const std::string &text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    char code[8];
+    if (c == '"' || c == '\\') {
+      (result += '\\') += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      std::snprintf(code, sizeof code, "\\u%04x", unsigned(c));
+      result += code;
+    } else {
+      result += c;
+    }
+  }
+  return result + '"';
+}
+
+std::string number(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.15g", value);
+  return text;
+}
+std::string number(std::uint64_t value) { return std::to_string(value); }
+std::string number(unsigned value) { return std::to_string(value); }
+
+/// The members of one object, in order.
+class Object {
+public:
+  template <class T> Object &add(const char *name, const T &value) { return raw(name, number(value)); }
+  Object &text(const char *name, const std::string &value) { return raw(name, quoted(value)); }
+  Object &raw(const char *name, const std::string &value) {
+    out_ << (first_ ? "{" : ", ") << '"' << name << "\": " << value;
+    first_ = false;
+    return *this;
+  }
+  std::string str() const { return out_.str() + "}"; }
+
+private:
+  std::ostringstream out_;
+  bool first_ = true;
+};
+
+template <class List, class F> std::string array(const List &values, F &&text) {
+  std::string result = "[";
+  for (std::size_t i = 0; i < values.size(); ++i)
+    (result += i ? ", " : "") += text(values[i]);
+  return result + "]";
+}
+
+template <class T> std::string numbers(const std::vector<T> &values) {
+  return array(values, [](const T &v) { return number(v); });
+}
+
+std::string stepJson(const StepProfile &s) {
+  return Object()
+      .text("name", s.name)
+      .text("kind", s.kind)
+      .add("executions", s.executions)
+      .add("vertices", s.vertices)
+      .add("cycles", s.cycles())
+      .add("compute_cycles_busiest", s.computeCyclesBusiest)
+      .add("compute_cycles_sum", s.computeCyclesSum)
+      .add("sync_cycles", s.syncCycles)
+      .add("exchange_cycles", s.exchangeCycles)
+      .add("link_cycles", s.linkCycles)
+      .add("control_cycles", s.controlCycles)
+      .add("bytes_within_ipus", s.bytesWithinIpus)
+      .add("bytes_between_ipus", s.bytesBetweenIpus)
+      .add("bytes_host", s.bytesHost)
+      .add("fragments", s.fragments)
+      .add("host_seconds", s.hostSeconds)
+      .raw("estimated", array(s.estimated, quoted))
+      .str();
+}
+
+std::string memoryJson(const std::vector<TileMemory> &memory) {
+  Object object;
+  const auto add = [&](const char *name, std::uint64_t TileMemory::*field) {
+    object.raw(name, array(memory, [&](const TileMemory &t) { return number(t.*field); }));
+  };
+  add("variables", &TileMemory::variables);
+  add("constants", &TileMemory::constants);
+  add("vertex_state", &TileMemory::vertexState);
+  add("edge_lists", &TileMemory::edgeLists);
+  add("code", &TileMemory::code);
+  add("control_code", &TileMemory::controlCode);
+  add("stack", &TileMemory::stack);
+  add("exchange_buffers", &TileMemory::exchangeBuffers);
+  add("exchange_code", &TileMemory::exchangeCode);
+  object.raw("total", array(memory, [](const TileMemory &t) { return number(t.total()); }));
+  return object.str();
+}
+
+} // namespace
+
+std::string EmulatorProfile::toJson() const {
+  Object tilesObject;
+  tilesObject.raw("compute_cycles", numbers(computeCycles))
+      .raw("bytes_received", numbers(bytesReceived))
+      .raw("bytes_sent", numbers(bytesSent))
+      .raw("link_bytes_received", numbers(linkBytesReceived))
+      .raw("link_bytes_sent", numbers(linkBytesSent))
+      .raw("memory", memoryJson(memory));
+  return Object()
+      .add("tiles", tiles)
+      .add("ipus", ipus)
+      .add("bytes_per_tile", bytesPerTile)
+      .add("clock_hz", clockHz)
+      .add("cycles_last_run", cyclesLastRun)
+      .add("cycles", cycles)
+      .add("host_cycles", hostCycles)
+      .raw("steps", array(steps, stepJson))
+      .raw("per_tile", tilesObject.str())
+      .str();
+}
+
+} // namespace poplar

@@ -1,0 +1,131 @@
+"""Find a C++ compiler, a cache folder, and run the one with results in the other."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+EMULATOR = Path(__file__).resolve().parent
+
+
+def compiler() -> list[str]:
+    """Return the command of a C++17 compiler: ``$CXX``, g++, clang++, c++ or the ziglang wheel.
+
+    Raises
+    ------
+    ToolMissingError
+        When there is none.
+    """
+    chosen = os.environ.get("CXX")
+    if chosen:
+        command = shlex.split(chosen)
+        if shutil.which(command[0]) is None:
+            from snnc.compiler.errors import ToolMissingError
+
+            raise ToolMissingError(f"the C++ compiler named by CXX is not on this machine: {chosen!r}")
+        return command
+    for name in ("g++", "clang++", "c++"):
+        found = shutil.which(name)
+        if found:
+            return [found]
+    if importlib.util.find_spec("ziglang") is not None:
+        return [sys.executable, "-m", "ziglang", "c++"]
+    from snnc.compiler.errors import ToolMissingError
+
+    raise ToolMissingError(
+        "no C++ compiler on this machine: the emulator looked for $CXX, g++, clang++, c++ and the ziglang wheel. "
+        "Install one of them (`pip install 'snnc[compiler]'` brings ziglang), or set CXX"
+    )
+
+
+def compiler_version(command: Sequence[str]) -> str:
+    """Return what the compiler says of itself."""
+    result = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
+    return result.stdout
+
+
+def is_clang(command: Sequence[str]) -> bool:
+    """Tell whether the compiler takes clang's options."""
+    return "clang" in compiler_version(command).lower()
+
+
+def common_flags(command: Sequence[str]) -> list[str]:
+    """Return flags that every compilation gets."""
+    flags = ["-std=c++17", "-fPIC", "-pthread"]
+    if is_clang(command):
+        flags += ["-fno-sanitize=all"]
+    return flags
+
+
+def machine_id() -> str:
+    """Return a text that differs where machine code for this processor may not run."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    return os.uname().machine + next((line for line in lines if line.startswith(("flags", "Features"))), "")
+
+
+def digest(parts: Iterable[str | bytes]) -> str:
+    """Return a short hash of texts."""
+    total = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        total.update(str(len(data)).encode() + b":" + data)
+    return total.hexdigest()[:20]
+
+
+def cache_dir() -> Path:
+    """Return the folder that holds built things: ``$SNNC_CACHE``, else ``~/.cache/snnc``."""
+    chosen = os.environ.get("SNNC_CACHE")
+    folder = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "snnc"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def run_compiler(command: Sequence[str], what: str) -> str:
+    """Run a compiler and return its output.
+
+    Raises
+    ------
+    BuildError
+        With the first errors of the compiler.
+    """
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        from snnc.compiler.errors import BuildError
+
+        raise BuildError(f"{what} does not compile:\n{first_errors(result.stderr)}")
+    return result.stdout
+
+
+def first_errors(output: str, limit: int = 20) -> str:
+    """Return the lines of a compiler's output from the first error on, at most `limit`."""
+    lines = output.splitlines()
+    signs = ("error:", "undefined reference", "cannot find")
+    start = next((i for i, line in enumerate(lines) if any(sign in line for sign in signs)), 0)
+    return "\n".join(lines[start : start + limit])
+
+
+def publish(scratch: Path, target: Path) -> None:
+    """Rename a finished folder to its place; whoever comes second drops his."""
+    try:
+        scratch.rename(target)
+    except OSError:
+        if not target.exists():
+            raise
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def scratch_beside(target: Path) -> Path:
+    """Return a new folder from which `publish` can rename to `target`."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))

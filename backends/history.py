@@ -1,0 +1,38 @@
+"""What a training run leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a training run stands, given to its callback after each batch."""
+
+    epoch: int
+    epochs: int
+    batch: int
+    batches: int
+    loss: float
+    """Of this batch."""
+
+
+@dataclass
+class History:
+    """Losses of a training run."""
+
+    losses: list[float] = field(default_factory=list)
+    """Mean over the samples of each epoch."""
+    batch_losses: list[list[float]] = field(default_factory=list)
+    """Of each batch of each epoch."""
+    seconds: list[float] = field(default_factory=list)
+    """Duration of each epoch."""
+    dropped: int = 0
+    """Samples that each epoch left out because they did not fill a batch; with shuffling, others each time."""
+
+    @property
+    def note(self) -> str:
+        """A sentence about what was left out, or nothing."""
+        if not self.dropped:
+            return ""
+        return f"{self.dropped} samples of each epoch were left out: they do not fill the batch that the network was compiled for."

@@ -1,0 +1,186 @@
+"""StepProgram and Plan to a folder of C++ sources, tables and weights."""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+
+from snnc.backends.poplar.backward import add_backward
+from snnc.backends.poplar.forward import add_forward
+from snnc.backends.poplar.names import c_string, comment_text
+from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.parameters import add_parameters
+from snnc.backends.poplar.parts import Assembly, Body
+from snnc.backends.poplar.relays import add_relays, counter_name
+from snnc.backends.poplar.schedule import add_clocks, add_loss, optimizer_context, programs
+from snnc.backends.poplar.tables import initial_values, plan_tables, safetensors
+from snnc.backends.project import digest, write_project
+from snnc.compiler.mapping.plan_json import plan_to_json
+from snnc.compiler.plan import Plan
+from snnc.compiler.step_program import StepProgram
+
+FORMAT: Final = "snnc project 1"
+ABI_VERSION: Final = 1
+COMMON: Final = ("snnc_abi.h", "snnc_abi.cpp", "snnc_session.hpp", "snnc_files.hpp", "snnc_main.cpp")
+POPLAR: Final = ("layout.hpp", "poplar_session.hpp", "codelets.cpp", "host.cpp", "CMakeLists.txt", "README.txt")
+GROUPS: Final = {
+    "clocks": ("add_clocks", "The iteration counter and decisions about further windows."),
+    "relays_forward": ("add_forward_relays", "F1: relays compact spikes and show windows."),
+    "relays_backward": ("add_backward_relays", "B1: relays show the same windows again."),
+    "forward": ("add_forward_neurons", "F2: currents, equations, spikes."),
+    "backward": ("add_backward_neurons", "B1 and B2: gradients of sources, adjoints of equations, gradients of weights."),
+    "loss": ("add_loss", "L1 and L2: the loss of each sample, and their sum."),
+    "update": ("add_update", "U1: the optimiser, where the parameters lie."),
+    "start": ("add_start", "Currents start at zero."),
+}
+
+
+def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
+    """Write the project of `program` mapped by `plan` to `folder`, whole or not at all.
+
+    Raises
+    ------
+    PlanMismatchError, UnsupportedOnPoplarError
+        The two do not fit each other, or hold what cannot be printed.
+    ProjectFolderError
+        The folder cannot be written.
+    """
+    net = Network(program, plan)
+    net.check()
+    files = {name: text.encode() for name, text in render(net).items()}
+    weights, _ = safetensors(initial_values(net))
+    files |= {"plan.bin": plan_tables(net), "plan.json": plan_to_json(plan).encode(), "weights.safetensors": weights}
+    files["project.json"] = json.dumps(_description(net, files), indent=1).encode()
+    return write_project(folder, files)
+
+
+def render(net: Network) -> dict[str, str]:
+    """Return all text files by name."""
+    assembly, context = assemble(net)
+    context |= {"codelets": assembly.codelets}
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(str(importlib.resources.files("snnc.templates"))),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+        keep_trailing_newline=True,
+    )
+    environment.filters["comment"] = comment_text
+    environment.filters["c_string"] = c_string
+    names = {**{n: f"common/{n}" for n in COMMON}, **{n: f"poplar/{n}" for n in POPLAR}}
+    return {name: environment.get_template(f"{path}.jinja").render(context) for name, path in names.items()}
+
+
+def assemble(net: Network) -> tuple[Assembly, Body]:
+    """Put together everything that the templates print."""
+    assembly, extras = Assembly(), []
+    for store in net.stores.values():
+        add_relays(net, assembly, store)
+    add_parameters(net, assembly)
+    for population in net.program.populations:
+        add_forward(net, assembly, population)
+        if net.training:
+            add_backward(net, assembly, population)
+    add_clocks(net, assembly)
+    if net.rounds:
+        extras.append({"template": "common"})
+    if net.training:
+        loss = add_loss(net, assembly)
+        optimizer = net.program.optimizer
+        extras.append({"template": f"loss_{loss['title']}", "loss": loss, "cost": net.cost("loss")})
+        extras.append({"template": "loss_sum", "cost": net.cost("reduce")})
+        name = optimizer.name if optimizer is not None else "sgd"
+        extras.append({"template": f"optimizer_{name}", "cost": net.cost("update"), **optimizer_context(optimizer)})
+    return assembly, {**_context(net, assembly), "extras": extras}
+
+
+def _context(net: Network, assembly: Assembly) -> Body:
+    plan, target = net.plan, net.plan.target
+    tables = len(plan.populations) + len(net.stores)
+    _, places = safetensors(initial_values(net))
+    labels = {t.split('"')[1] for t in assembly.tensors if t.startswith("tensor(")}
+    return {
+        "title": comment_text(net.program.name),
+        "summary": f"{plan.steps} steps, batch {plan.batch}, for {comment_text(target.name)} ({target.chips} x {target.tiles_per_chip} tiles)",
+        "plan": plan,
+        "training": "true" if net.training else "false",
+        "machine": f'{{"{target.ipu_version or "ipu2"}", {target.chips}, {target.tiles_per_chip}}}',
+        "stored": [p for p in places if p["name"] in labels],
+        "tables": tables,
+        "populations": [_population(p, n) for n, p in enumerate(plan.populations)],
+        "stores": [{"buffer": b, "table": len(plan.populations) + n} for n, b in enumerate(net.stores)],
+        "variables": list(assembly.variables.values()),
+        "compute_sets": _compute_sets(net),
+        "statements": [*assembly.tensors, *assembly.start, *assembly.refresh],
+        "groups": [{"name": n, "title": t, "loops": assembly.loops[g]} for g, (n, t) in GROUPS.items() if g in assembly.loops],
+        "programs": programs(net),
+        "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in net.program.inputs],
+        "net": net,
+    }
+
+
+def _population(placed: Any, table: int) -> Body:
+    return {
+        "id": placed.id,
+        "label": placed.label,
+        "neurons": placed.neurons,
+        "stage": placed.stage,
+        "first_tile": placed.first_tile,
+        "last_tile": placed.first_tile + placed.tiles - 1,
+        "table": table,
+    }
+
+
+def _compute_sets(net: Network) -> list[dict[str, str]]:
+    names = {"relay_forward": "F1 relay", "forward_neurons": "F2 neurons"}
+    if net.rounds:
+        names |= {"forward_decide": "further windows?", "forward_gather": "F gather", "forward_next": "F next window", "zero_currents": "zero currents"}
+    if net.training:
+        names |= {"loss_samples": "L1 loss", "loss_sum": "L2 loss", "relay_backward": "B1 relay and source gradients", "backward_neurons": "B2 neurons"}
+        names |= {"update_parameters": "U1 update"}
+    if net.rounds and net.training:
+        names |= {"backward_decide": "further windows?", "backward_next": "B next window", "backward_rounds": "B gather"}
+    return [{"name": name, "title": title} for name, title in names.items()]
+
+
+def _description(net: Network, files: dict[str, bytes]) -> Body:
+    """``project.json``: what the folder is, and which ABI tensor stands for what."""
+    program, plan = net.program, net.plan
+    return {
+        "format": FORMAT,
+        "abi": ABI_VERSION,
+        "kind": "poplar",
+        "name": program.name,
+        "target": plan.target.name,
+        "steps": plan.steps,
+        "batch": plan.batch,
+        "training": net.training,
+        "inputs": [
+            {"label": i.label, "tensor": i.id, "shape": list(i.shape), "static": i.static, "used": any(s.owner == i.id for s in net.stores.values())}
+            for i in program.inputs
+        ],
+        "outputs": [
+            {
+                "id": o.id,
+                "label": o.label,
+                "tensor": o.record,
+                "shape": list(o.shape),
+                "source": o.source.buffer,
+                "delay": o.source.delay,
+                "input": next((i.id for i in program.inputs if o.source.buffer.startswith(f"{i.id}_")), None),
+            }
+            for o in program.outputs
+        ],
+        "parameters": [
+            {"label": p.label, "tensor": p.name, "shape": list(p.value.shape), "learned": p.name in {u.parameter for u in program.update}}
+            for p in program.parameters.values()
+        ],
+        "state_inputs": [{"label": label, "population": ref.node, "name": ref.name} for label, ref in program.state_inputs.items()],
+        "counters": {b.id: {"tensor": counter_name(net, b), "source": b.buffer} for b in plan.buses if b.capacity < b.width},
+        "files": {name: digest(content) for name, content in sorted(files.items())},
+    }

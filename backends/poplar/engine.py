@@ -1,0 +1,131 @@
+"""An emitted Poplar project as an engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from snnc.backends.engine import Array, Initial
+from snnc.backends.errors import NotTrainableError
+from snnc.backends.native import NativeSession, Role
+from snnc.backends.poplar.build import build_poplar
+
+
+class PoplarEngine:
+    """Runs the shared library of a project; see :class:`snnc.backends.engine.Engine`.
+
+    Parameters
+    ----------
+    library, folder
+        What :func:`~snnc.backends.poplar.build.build_poplar` made, and the project.
+    """
+
+    def __init__(self, library: Path, folder: Path) -> None:
+        self.description: dict[str, Any] = json.loads((folder / "project.json").read_text())
+        self.session = NativeSession(library, folder)
+        self._defaults: dict[str, Array] = {}
+        """Initial values that the last sequence changed, as they were before."""
+
+    @property
+    def steps(self) -> int:
+        """T of the plan."""
+        return int(self.description["steps"])
+
+    @property
+    def batch(self) -> int:
+        """B of the plan."""
+        return int(self.description["batch"])
+
+    def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        self._set_inputs(inputs)
+        self._set_initial(initial)
+        self.session.run()
+        return {o["id"]: self._record(o, inputs, initial) for o in self.description["outputs"]}
+
+    def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        if not self.description["training"]:
+            raise NotTrainableError(f"{self.description['name']!r} was compiled for inference; give a loss and an optimizer to train it.")
+        self._set_inputs(inputs)
+        self._set_initial({})
+        self.session.set("labels", target)
+        self.session.set("lr", np.array([learning_rate], dtype=np.float32))
+        return self.session.train_step()
+
+    def gradients(self) -> dict[str, Array]:
+        """See :class:`~snnc.backends.engine.GradientEngine`."""
+        found = self.session.with_role(Role.GRADIENT)
+        shapes = {p["tensor"]: p["shape"] for p in self.description["parameters"]}
+        return {name.removeprefix("d_"): self.session.get(name).reshape(shapes[name.removeprefix("d_")]) for name in found}
+
+    def get_parameters(self) -> dict[str, Array]:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        return {p["tensor"]: self.session.get(p["tensor"]).reshape(p["shape"]) for p in self.description["parameters"]}
+
+    def set_parameters(self, values: Mapping[str, Array]) -> None:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        for name, value in values.items():
+            self.session.set(name, value)
+
+    def counters(self) -> dict[str, int]:
+        """Spikes dropped in all, and by bus what was dropped (``b0_dropped``) or came in further windows (``b0_further``)."""
+        found = {name: int(self.session.get(name)[0]) for name in self.session.with_role(Role.COUNTER)}
+        return {"dropped_spikes": sum(n for name, n in found.items() if name.endswith("_dropped")), **found}
+
+    def profile(self) -> dict[str, Any]:
+        """What the program reports of itself."""
+        return self.session.profile()
+
+    def close(self) -> None:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        self.session.close()
+
+    def _set_inputs(self, inputs: Mapping[str, Array]) -> None:
+        for info in self.description["inputs"]:
+            if info["used"]:
+                array = inputs[info["tensor"]]
+                self.session.set(info["tensor"], array[0] if info["static"] else array)
+
+    def _set_initial(self, initial: Initial) -> None:
+        wanted = {_initial_tensor(population, place): value for (population, place), value in initial.items()}
+        for name, value in self._defaults.items():
+            if name not in wanted:
+                self.session.set(name, value)
+        self._defaults = {name: value for name, value in self._defaults.items() if name in wanted}
+        for name, value in wanted.items():
+            if name in self.session.tensors:
+                self._defaults.setdefault(name, self.session.get(name))
+                self.session.set(name, value)
+
+    def _record(self, output: Mapping[str, Any], inputs: Mapping[str, Array], initial: Initial) -> Array:
+        delay: int = output["delay"]
+        if output["input"] is None:
+            record = self.session.get(output["tensor"])
+        else:
+            record = np.zeros((self.steps, self.batch, int(np.prod(output["shape"]))), dtype=np.float32)
+            record[delay:] = inputs[output["input"]].reshape(self.steps, self.batch, -1)[: self.steps - delay]
+        before = initial.get((output["source"].rpartition("_")[0], output["source"]))
+        if before is not None:
+            record[:delay] = before.reshape(self.batch, -1)
+        return record.reshape(self.steps, self.batch, *output["shape"])
+
+
+def _initial_tensor(population: str, place: str) -> str:
+    """ABI name of an initial value: `place` is a canonical state or an output buffer."""
+    return f"{place}_initial" if place.startswith(f"{population}_") else f"{population}_{place}_initial"
+
+
+def open_engine(folder: Path) -> PoplarEngine:
+    """Build the project in `folder` if needed and load it.
+
+    Raises
+    ------
+    ToolMissingError, BuildError
+        There is no C++ compiler, or it refuses the project.
+    """
+    return PoplarEngine(build_poplar(folder), Path(folder))

@@ -1,0 +1,152 @@
+"""Variables of parameters, their copies, gradients and moments, and the vertices that update them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from snnc.backends.poplar.links import is_shared
+from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.parts import Assembly, Field, VertexLoop, number, vector
+from snnc.compiler.optimizers import Adam, Optimizer
+from snnc.compiler.step_program import ConnectionInfo
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A parameter with the population whose blocks hold it.
+
+    `form` is "dense" ([inputs][neurons]), "wide" (one value a neuron) or "shared" (one value for all).
+    """
+
+    name: str
+    population: str
+    form: str
+    shape: tuple[int, ...]
+    order: str
+    rows: str
+    learned: bool
+    label: str
+
+
+def placed_parameters(net: Network) -> Iterator[Placed]:
+    """All parameters that the program uses, once each."""
+    learned = {op.parameter for op in net.program.update} if net.training else set()
+    shown: set[str] = set()
+    for population in net.program.populations:
+        names = [*net.step(population.id).parameters, *(b for port in population.ports for b in net.biases(port))]
+        for name in names:
+            if name in shown:
+                continue
+            shown.add(name)
+            form = "shared" if is_shared(net, name, population.id) else "wide"
+            yield _placed(net, name, population.id, form, "{}", "1", name in learned)
+        for connection in net.incoming(population.id):
+            if connection.weight and connection.weight not in shown:
+                shown.add(connection.weight)
+                yield _weight(net, connection, connection.weight, connection.weight in learned)
+
+
+def _placed(net: Network, name: str, population: str, form: str, order: str, rows: str, learned: bool) -> Placed:
+    parameter = net.program.parameters[name]
+    return Placed(name, population, form, net.program.buffers[name].shape or (1,), order, rows, learned, parameter.label)
+
+
+def _weight(net: Network, connection: ConnectionInfo, name: str, learned: bool) -> Placed:
+    target = connection.target
+    if connection.kind == "dense":
+        inputs = net.size(connection.source_buffer)
+        return _placed(net, name, target, "dense", f"order_of_weights({target}, {inputs})", str(inputs), learned)
+    if net.size(name) == 1:
+        return _placed(net, name, target, "shared", "{}", "1", learned)
+    order = f"order_of_pairs({target}, {net.size(name)}, {net.offset(connection.id)})"
+    return _placed(net, name, target, "wide", order, "1", learned)
+
+
+def add_parameters(net: Network, assembly: Assembly) -> None:
+    """Add everything that belongs to parameters."""
+    for placed in placed_parameters(net):
+        _variables(assembly, placed)
+        if placed.learned:
+            _gradient(net, assembly, placed)
+            _update(net, assembly, placed)
+    for connection in net.program.connections:
+        if connection.weight and net.input_gradient(connection.id):
+            _source_copy(net, assembly, connection, connection.weight)
+
+
+def _shape(placed: Placed) -> str:
+    return "{" + ", ".join(map(str, placed.shape)) + "}"
+
+
+def _variables(assembly: Assembly, placed: Placed) -> None:
+    name, p = placed.name, placed.population
+    comment = f"parameter {placed.label}"
+    if placed.form == "shared":
+        assembly.variable("Tensor", name, f'layout.on_tile(poplar::FLOAT, {{1}}, "{name}", {p}.groups[0].tile)', comment)
+        assembly.variable("Parts", f"{name}_copies", f'layout.group_numbers({p}, "{name}_copies")', "the same number on every tile")
+        assembly.refresh.append(f"refresh.add(program::Copy({name}.broadcast({p}.groups.size(), 0), {name}_copies.all));")
+        whole = name
+    else:
+        assembly.variable("Parts", name, f'layout.rows({p}, "{name}", {placed.rows})', comment)
+        whole = f"{name}.all"
+    assembly.tensors.append(f'tensor("{name}", SNNC_PARAMETER, {_shape(placed)}, {whole}, {placed.order}, true);')
+
+
+def _gradient(net: Network, assembly: Assembly, placed: Placed) -> None:
+    name, p = placed.name, placed.population
+    if placed.form == "shared":
+        sums = assembly.variable("Parts", f"d_{name}", f'layout.block_numbers({p}, "d_{name}")', f"private gradients of {placed.label}")
+        total = f"{sums}.range(0, 1)"
+    else:
+        sums = assembly.variable("Parts", f"d_{name}", f'layout.block_rows({p}, "d_{name}", {placed.rows})', f"private gradients of {placed.label}")
+        total = f"totals({p}, {sums})"
+    assembly.tensors.append(f'tensor("d_{name}", SNNC_GRADIENT, {_shape(placed)}, {total}, {placed.order}, false);')
+
+
+def moments(optimizer: Optimizer | None) -> list[str]:
+    """Names of the values that the optimiser keeps for each parameter."""
+    if isinstance(optimizer, Adam):
+        return ["moment1", "moment2"]
+    return ["moment1"] if optimizer is not None and optimizer.momentum != 0 else []
+
+
+def _update(net: Network, assembly: Assembly, placed: Placed) -> None:
+    name, p = placed.name, placed.population
+    shared = placed.form == "shared"
+    fields: list[Field] = [vector("Input", "float", "rates", "rates")]
+    fields += [
+        vector("InOut", "float", "value", name if shared else f"{name}[g.index]"),
+        vector("InOut", "float", "gradient", f"d_{name}.all" if shared else f"d_{name}.range(g.begin, g.end)"),
+    ]
+    for moment in moments(net.program.optimizer):
+        kept = f"{name}_{moment}"
+        if shared:
+            assembly.variable("Tensor", kept, f'layout.on_tile(poplar::FLOAT, {{1}}, "{kept}", {p}.groups[0].tile)')
+        else:
+            assembly.variable("Parts", kept, f'layout.rows({p}, "{kept}", {placed.rows})')
+        assembly.tensors.append(f'tensor("{kept}", SNNC_MOMENT, {_shape(placed)}, {kept if shared else kept + ".all"}, {placed.order}, true);')
+        fields.append(vector("InOut", "float", moment, kept if shared else f"{kept}[g.index]"))
+    fields.append(number("count", 1 if shared else f"{name}.size(g.index)"))
+    fields.append(number("parts", f"{p}.blocks.size()" if shared else "g.end - g.begin"))
+    tile = f"{p}.groups[0].tile" if shared else "g.tile"
+    groups = "" if shared else f"{p}.groups"
+    assembly.loop("update", VertexLoop(placed.label, "Group", "g", groups, "update_parameters", "Update", tile, tuple(fields)))
+
+
+def _source_copy(net: Network, assembly: Assembly, connection: ConnectionInfo, weight: str) -> None:
+    """Copy the weights to the tiles of their source, which forms the input gradient there."""
+    source, target, rows = connection.source, connection.target, f"{weight}_rows"
+    inputs = net.size(connection.source_buffer)
+    if connection.kind == "dense":
+        assembly.variable("Tensor", rows, f'layout.source_rows({source}, "{rows}", {net.neurons[target]})', "the same weights, by rows, with their source")
+        assembly.refresh.append(f"refresh.add(program::Copy(Layout::whole({target}, {weight}, {inputs}), {rows}));")
+    elif net.size(weight) == 1:
+        assembly.variable("Parts", rows, f'layout.group_numbers({source}, "{rows}")', "the same number with the source")
+        assembly.refresh.append(f"refresh.add(program::Copy({weight}.broadcast({source}.groups.size(), 0), {rows}.all));")
+    else:
+        offset = net.offset(connection.id)
+        assembly.variable("Tensor", rows, f'layout.source_rows({source}, "{rows}", 1)', "the same weights with their source")
+        assembly.refresh.append(
+            f"refresh.add(program::Copy({weight}.all.slice({offset}, {offset + inputs}).reshape({{{inputs}, 1}}), {rows}));"
+        )

@@ -1,0 +1,344 @@
+"""A compiled network in the user's hands: one class for all backends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.backends import training
+from snnc.backends.arrays import checked, describe, from_sequence, to_sequence
+from snnc.backends.engine import Array, Engine, SteppingEngine
+from snnc.backends.errors import (
+    BatchSizeError,
+    ClosedError,
+    DataShapeError,
+    NoStepwiseError,
+    NotTrainableError,
+    StepsError,
+    UnknownNameError,
+)
+from snnc.backends.history import History, Progress
+from snnc.backends.initial import initial_values
+from snnc.backends.prediction import check_labels, prediction_output, scores
+from snnc.backends.weights import by_label, by_name, load_weights, save_weights
+from snnc.compiler.graph import Layout
+from snnc.compiler.step_program import InputInfo, StepProgram
+
+
+class Session:
+    """Runs and trains a network; use it as a context manager, or :meth:`close` it.
+
+    Parameters
+    ----------
+    engine
+        What a backend has loaded.
+    program
+        The step program that it was made from.
+    """
+
+    def __init__(self, engine: Engine, program: StepProgram) -> None:
+        self.engine = engine
+        self.program = program
+        self._closed = False
+        self._stepping: int | None = None
+        """Batch of the sequence that :meth:`step` is in."""
+
+    # ---- running -----------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        inputs: Mapping[str, npt.ArrayLike] | npt.ArrayLike,
+        initial: Mapping[str, npt.ArrayLike] | None = None,
+        steps: int | None = None,
+    ) -> dict[str, Array]:
+        """Run sequences from their initial states.
+
+        Parameters
+        ----------
+        inputs
+            Input name -> array in the layout of the model's file; a bare array where there is one input. Inputs without a
+            time axis are the same at every step.
+        initial
+            State name -> [*shape], [B, *shape] or a number, where it differs from the model's. Names are those of the
+            file's explicit states, or ``"population.state"``.
+        steps
+            Number of steps, needed only where no input and no compile option says it.
+
+        Returns
+        -------
+        dict
+            Output name -> array in the layout of the file.
+
+        Raises
+        ------
+        SessionError
+            The arrays do not fit the network.
+        """
+        self._check_open()
+        if steps is not None and steps < 1:
+            raise StepsError(f"steps is {steps}; a network runs at least 1 step.")
+        sequences = {i.id: to_sequence(a, i) for i, a in self._given(inputs)}
+        whole = self._aligned(sequences, steps)
+        batch = next(iter(whole.values())).shape[1]
+        start = initial_values(self.program, initial or {}, batch)
+        size = self.engine.batch or batch
+        parts = [self._forward(whole, start, slice(at, min(at + size, batch))) for at in range(0, batch, size)]
+        records = {id_: np.concatenate([part[id_] for part in parts], axis=1) for id_ in parts[0]}
+        return {o.label: from_sequence(records[o.id], o) for o in self.program.outputs}
+
+    def step(self, inputs: Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> dict[str, Array]:
+        """Run one step and keep the state for the next; :meth:`reset` starts anew.
+
+        Parameters
+        ----------
+        inputs
+            As :meth:`run` takes them, without the time axis: [B, *shape], or [*shape] for one sample where the file has no batch axis.
+
+        Returns
+        -------
+        dict
+            Output name -> [B, *shape] (or [*shape]) of this step.
+
+        Raises
+        ------
+        NoStepwiseError
+            The backend runs whole sequences only.
+        """
+        engine = self._stepping_engine()
+        arrays = {}
+        for info, array in self._given(inputs):
+            layout = Layout(None, None if info.layout.batch_axis is None else 0)
+            single = to_sequence(array, InputInfo(info.id, info.label, info.shape, info.kind, layout))
+            if len(single) != 1:
+                raise DataShapeError(
+                    f"the input {info.label!r} has shape {list(array.shape)}; a step takes {describe(info.shape, layout)}."
+                )
+            arrays[info.id] = single[0]
+        batch = max(len(array) for array in arrays.values()) if arrays else 1
+        self._check_batch({id_: array[None] for id_, array in arrays.items()}, batch)
+        if self._stepping is None:
+            self.reset(batch)
+        if batch != self._stepping:
+            raise BatchSizeError(f"this step has a batch of {batch}, the steps before had {self._stepping}; reset() between them.")
+        found = engine.step({id_: self._cast(np.broadcast_to(a, (batch, *a.shape[1:]))) for id_, a in arrays.items()})
+        return {o.label: found[o.id] if o.layout.batch_axis is not None or batch > 1 else found[o.id][0] for o in self.program.outputs}
+
+    def reset(self, batch: int | None = None, initial: Mapping[str, npt.ArrayLike] | None = None) -> None:
+        """Set all states to their initial values before the next :meth:`step`; `initial` as in :meth:`run`."""
+        engine = self._stepping_engine()
+        if batch is not None and batch < 1:
+            raise BatchSizeError(f"the batch is {batch}; it holds at least 1 sample.")
+        if batch is None and initial:
+            batch = 1
+        self._stepping = batch
+        if batch is not None:
+            engine.reset(batch, initial_values(self.program, initial or {}, batch))
+
+    # ---- training ----------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        x: Mapping[str, npt.ArrayLike] | npt.ArrayLike,
+        y: npt.ArrayLike,
+        *,
+        epochs: int = 1,
+        batch: int | None = None,
+        learning_rate: float | Callable[[int], float] | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        callback: Callable[[Progress], None] | None = None,
+    ) -> History:
+        """Train by backpropagation through time.
+
+        Where the engine was compiled for one batch size, samples that do not fill the last batch of an epoch are left out and
+        counted in ``History.dropped``; with shuffling these are others in each epoch. Other engines take a smaller last batch.
+
+        Parameters
+        ----------
+        x
+            [samples, T, *shape] ([samples, *shape] for inputs without a time axis), or a mapping of such arrays.
+        y
+            [samples], class indices.
+        epochs
+            How often all samples are used.
+        batch
+            Samples an update; the engine's, or 64.
+        learning_rate
+            A number, or a function of the epoch (from 0); the optimizer's by default.
+        shuffle, seed
+            Order of the samples: a new permutation each epoch, or as given.
+        callback
+            Called after each batch.
+
+        Raises
+        ------
+        SessionError
+            The data do not fit the network, or it cannot be trained.
+        """
+        self._check_open()
+        if self.program.loss is None or self.program.optimizer is None:
+            raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
+        data, labels = self._samples(x), np.asarray(y)
+        count = len(next(iter(data.values())))
+        check_labels(self.program, labels, count)
+        plan = training.Schedule(epochs, training.batch_size(self.engine, count, batch), self.engine.batch is not None, shuffle, seed)
+        rate = training.learning_rate(self.program.optimizer, learning_rate)
+
+        def train(chosen: Array, epoch: int) -> float:
+            return self.engine.train_batch(self._batch(data, chosen), labels[chosen].astype(np.int64), rate(epoch))
+
+        return training.train(plan, count, train, callback)
+
+    def predict(self, x: Mapping[str, npt.ArrayLike] | npt.ArrayLike, output: str | None = None) -> Array:
+        """Return the class index of each sample; `x` as in :meth:`fit`, `output` where several could be meant."""
+        self._check_open()
+        chosen = prediction_output(self.program, output)
+        data = self._samples(x)
+        count = len(next(iter(data.values())))
+        size = self.engine.batch or min(count, 256)
+        found = []
+        for at in range(0, count, size):
+            whole = self._batch(data, np.arange(at, min(at + size, count)))
+            record = self._forward(whole, {}, slice(None))[chosen.id]
+            found.append(scores(self.program, chosen, record).argmax(axis=-1))
+        return np.concatenate(found)
+
+    def evaluate(self, x: Mapping[str, npt.ArrayLike] | npt.ArrayLike, y: npt.ArrayLike, output: str | None = None) -> float:
+        """Return the share of samples whose class :meth:`predict` finds."""
+        labels = np.asarray(y)
+        predicted = self.predict(x, output)
+        check_labels(self.program, labels, len(predicted), output)
+        return float((predicted == labels).mean())
+
+    # ---- weights -----------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Array]:
+        """Return all parameters by label: ``"<layer>.weight"``, ``"<layer>.bias"``, ``"<population>.<parameter>"``."""
+        self._check_open()
+        return by_label(self.program, self.engine.get_parameters())
+
+    def load_state_dict(self, values: Mapping[str, npt.ArrayLike], strict: bool = True) -> None:
+        """Set parameters by label; with `strict` all of them and no others. Nothing changes when anything is wrong."""
+        self._check_open()
+        self.engine.set_parameters(by_name(self.program, values, strict))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the parameters to a safetensors file."""
+        save_weights(path, self.state_dict())
+
+    def load(self, path: str | os.PathLike[str], strict: bool = True) -> None:
+        """Set the parameters from a safetensors file."""
+        self.load_state_dict(load_weights(path), strict)
+
+    # ---- the rest ----------------------------------------------------------------------------------------------------
+
+    def counters(self) -> dict[str, int]:
+        """Return what the backend counted, for example ``dropped_spikes``."""
+        self._check_open()
+        return self.engine.counters()
+
+    def close(self) -> None:
+        """Give back what the engine holds; a second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            self.engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError(f"the session of {self.program.name!r} is closed; make a new one.")
+
+    def _stepping_engine(self) -> SteppingEngine:
+        self._check_open()
+        if not isinstance(self.engine, SteppingEngine):
+            raise NoStepwiseError("this backend runs whole sequences only; use run(), or the reference backend for single steps.")
+        return self.engine
+
+    def _given(self, inputs: Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> Iterator[tuple[InputInfo, Array]]:
+        """Pair the program's inputs with checked arrays."""
+        infos = self.program.inputs
+        names = [info.label for info in infos]
+        if not isinstance(inputs, Mapping):
+            if len(infos) != 1:
+                raise UnknownNameError(
+                    f"{self.program.name!r} has {len(infos)} inputs, {', '.join(names)}; give a mapping of names to arrays."
+                )
+            inputs = {names[0]: inputs}
+        missing, unknown = [n for n in names if n not in inputs], [n for n in inputs if n not in names]
+        if missing or unknown:
+            parts = [f"{', '.join(map(repr, n))} {what}" for n, what in ((missing, "missing"), (unknown, "unknown")) if n]
+            raise UnknownNameError(f"inputs: {'; '.join(parts)}. {self.program.name!r} takes {', '.join(names)}.")
+        for info in infos:
+            yield info, checked(inputs[info.label], info.kind, f"the input {info.label!r}")
+
+    def _aligned(self, sequences: Mapping[str, Array], steps: int | None) -> dict[str, Array]:
+        """Give all sequences one T and one B."""
+        lengths = {len(sequences[i.id]) for i in self.program.inputs if not i.static or len(sequences[i.id]) > 1}
+        fixed = self.engine.steps or self.program.steps
+        total = steps or (next(iter(lengths)) if lengths else fixed)
+        if total is None:
+            raise StepsError("no input has a time axis; say how many steps to run with steps=….")
+        if len(lengths) > 1 or (lengths and total not in lengths) or (fixed is not None and total != fixed):
+            asked = "" if fixed is None else f"; the network was compiled for {fixed}"
+            raise StepsError(f"the inputs have {', '.join(map(str, sorted(lengths))) or 'no'} steps, {total} are to run{asked}.")
+        batch = max(a.shape[1] for a in sequences.values())
+        self._check_batch(sequences, batch)
+        return {id_: np.broadcast_to(a, (total, batch, *a.shape[2:])) for id_, a in sequences.items()}
+
+    def _check_batch(self, sequences: Mapping[str, Array], batch: int) -> None:
+        for info in self.program.inputs:
+            own = sequences[info.id].shape[1]
+            if own != batch and info.layout.batch_axis is not None:
+                raise BatchSizeError(f"the input {info.label!r} has a batch of {own}, another input one of {batch}; they must be equal.")
+
+    def _forward(self, whole: Mapping[str, Array], initial: Mapping[tuple[str, str], Array], part: slice) -> dict[str, Array]:
+        """Run some samples, filled up with zeros to the engine's batch; the filling is cut off again."""
+        inputs = {id_: array[:, part] for id_, array in whole.items()}
+        count = next(iter(inputs.values())).shape[1]
+        start = {key: array[part] for key, array in initial.items()}
+        missing = (self.engine.batch or count) - count
+        if missing > 0:
+            inputs = {id_: _padded(array, 1, missing) for id_, array in inputs.items()}
+            start = {key: _padded(array, 0, missing) for key, array in start.items()}
+        records = self.engine.forward({id_: self._cast(a) for id_, a in inputs.items()}, {key: self._cast(a) for key, a in start.items()})
+        return {id_: record[:, :count] for id_, record in records.items()}
+
+    def _samples(self, x: Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> dict[str, Array]:
+        """Check arrays of samples against the inputs: id -> [samples, T, *shape] (T missing where static)."""
+        found = {}
+        for info, array in self._given(x):
+            layout = Layout(None if info.static else 1, 0)
+            lead = 1 if info.static and array.ndim == len(info.shape) + 1 else 2
+            if array.ndim != len(info.shape) + lead or array.shape[lead:] != info.shape or 0 in array.shape:
+                wanted = describe(info.shape, layout).replace("B", "samples", 1)
+                raise DataShapeError(f"the samples for {info.label!r} have shape {list(array.shape)}; they must be {wanted}.")
+            found[info.id] = array
+        if len({len(a) for a in found.values()}) != 1:
+            raise BatchSizeError(f"the inputs have {', '.join(str(len(a)) for a in found.values())} samples; they must be equal.")
+        return found
+
+    def _batch(self, data: Mapping[str, Array], chosen: Array) -> dict[str, Array]:
+        """Take samples: id -> [T, B, *shape]."""
+        shapes = {info.id: len(info.shape) for info in self.program.inputs}
+        taken = {id_: a[chosen][None] if a.ndim == shapes[id_] + 1 else a[chosen].swapaxes(0, 1) for id_, a in data.items()}
+        return {id_: self._cast(a) for id_, a in self._aligned(taken, None).items()}
+
+    def _cast(self, array: Array) -> Array:
+        dtype: npt.DTypeLike = getattr(self.engine, "dtype", np.float32)
+        result: npt.NDArray[Any] = np.ascontiguousarray(array, dtype=dtype)
+        return result
+
+
+def _padded(array: Array, axis: int, missing: int) -> Array:
+    widths = [(0, missing if n == axis else 0) for n in range(array.ndim)]
+    return np.pad(array, widths)

@@ -1,0 +1,83 @@
+"""The loop over epochs and batches."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from snnc.backends.engine import Array, Engine
+from snnc.backends.errors import BatchSizeError, TrainingOptionError
+from snnc.backends.history import History, Progress
+from snnc.compiler.optimizers import Optimizer
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How samples become batches."""
+
+    epochs: int
+    batch: int
+    full_batches_only: bool
+    shuffle: bool
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1:
+            raise TrainingOptionError(f"epochs is {self.epochs}; train for at least 1.")
+
+
+def batch_size(engine: Engine, count: int, wanted: int | None) -> int:
+    """Return the samples of one update.
+
+    Raises
+    ------
+    BatchSizeError
+        The engine takes another number, or there are fewer samples.
+    """
+    if wanted is not None and wanted < 1:
+        raise TrainingOptionError(f"batch is {wanted}; an update needs at least 1 sample.")
+    if engine.batch is None:
+        return min(count, wanted or 64)
+    if wanted not in (None, engine.batch):
+        raise BatchSizeError(f"batch is {wanted}, but the network was compiled for {engine.batch}; leave it out or compile again.")
+    if count < engine.batch:
+        raise BatchSizeError(f"{count} samples do not fill one batch of {engine.batch}; give more, or compile for a smaller batch.")
+    return engine.batch
+
+
+def learning_rate(optimizer: Optimizer, wanted: float | Callable[[int], float] | None) -> Callable[[int], float]:
+    """Return the learning rate as a function of the epoch."""
+
+    def rate(epoch: int) -> float:
+        value = float(wanted(epoch) if callable(wanted) else optimizer.lr if wanted is None else wanted)
+        if not (math.isfinite(value) and value >= 0):
+            raise TrainingOptionError(f"the learning rate of epoch {epoch} is {value}; it is a number of 0 or more.")
+        return value
+
+    return rate
+
+
+def train(plan: Schedule, count: int, step: Callable[[Array, int], float], callback: Callable[[Progress], None] | None) -> History:
+    """Call ``step(indices, epoch)`` for every batch of every epoch."""
+    generator = np.random.default_rng(plan.seed)
+    used = count - count % plan.batch if plan.full_batches_only else count
+    history = History(dropped=count - used)
+    starts = range(0, used, plan.batch)
+    for epoch in range(plan.epochs):
+        began = time.perf_counter()
+        order = generator.permutation(count) if plan.shuffle else np.arange(count)
+        losses, sizes = [], []
+        for number, at in enumerate(starts):
+            chosen = order[at : min(at + plan.batch, used)]
+            losses.append(step(chosen, epoch))
+            sizes.append(len(chosen))
+            if callback is not None:
+                callback(Progress(epoch, plan.epochs, number, len(starts), losses[-1]))
+        history.batch_losses.append(losses)
+        history.losses.append(float(np.average(losses, weights=sizes)))
+        history.seconds.append(time.perf_counter() - began)
+    return history

@@ -1,0 +1,86 @@
+"""Over which tiles the samples of each source are dealt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from snnc.compiler.mapping.cost import worker_cycles
+from snnc.compiler.mapping.grouping import Ints, ceil_div, mask_words, split
+from snnc.compiler.mapping.network import Source
+from snnc.compiler.mapping.placement import TileRange
+from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.plan import Relay
+
+
+def relay_words(problem: Problem, source: Source, ranges: Mapping[str, TileRange]) -> int:
+    """Mask words of one sample of `source`; 0 for inputs and values."""
+    if source.external or source.kind != "spikes":
+        return 0
+    return int(mask_words(ranges[source.owner].neurons, problem.target.workers).sum())
+
+
+def relay_cycles(problem: Problem, source: Source, words: int, samples: int, *, compact: bool) -> float:
+    """Worker cycles of one run of a relay with `samples` samples, the start of its vertex included."""
+    buses = [bus for bus in problem.buses if bus.source == source]
+    compacts = compact and not source.external
+    if source.kind != "spikes":
+        name, counts = "relay_values", {"elements": float(source.width * (len(buses) + compacts))}
+    else:
+        events = problem.events(source)
+        name, counts = "relay_events" if compacts else "relay_input", {"elements": sum(min(events, bus.capacity) for bus in buses)}
+        if compacts:
+            counts |= {"words": words, "ids": events}
+    scaled = {key: samples * value for key, value in counts.items()}
+    cycles = float(worker_cycles(problem.costs[name], samples=samples, **scaled))
+    return cycles + problem.target.vertex_start_cycles
+
+
+def _share(problem: Problem, source: Source, words: int, most: int) -> int:
+    """Samples of one relay, at most `most`: few make relays fast, many leave readers fewer fragments."""
+    buses = [bus for bus in problem.buses if bus.source == source]
+    directions = (True, False) if problem.training else (True,)
+
+    def cycles(each: int) -> float:
+        compute = sum(problem.target.workers * relay_cycles(problem, source, words, each, compact=forward) for forward in directions)
+        fragments = len(directions) * len(buses) * (2 if source.kind == "spikes" else 1) * ceil_div(problem.batch, each)
+        return compute + fragments * problem.target.fragment_cycles
+
+    return min(range(1, most + 1), key=cycles)
+
+
+def deal_relays(
+    problem: Problem, held: Ints, usable: Mapping[Source, range], ranges: Mapping[str, TileRange]
+) -> dict[Source, tuple[Relay, ...]]:
+    """Deal the samples of every source over the tiles that hold least; adds what they take to `held`.
+
+    A relay takes as many samples as make the step fastest, fewer when they would fill more than half of what a tile has left.
+    Sources are dealt largest first; a tile takes at most one relay of a source. Ties go to the lowest tile.
+
+    Parameters
+    ----------
+    problem
+        What is mapped.
+    held
+        Bytes that each tile holds already; changed.
+    usable
+        Tiles to use, by source.
+    ranges
+        Tile ranges of the populations.
+    """
+    batch = problem.batch
+    found: dict[Source, tuple[Relay, ...]] = {}
+    for source, size in sorted(problem.store_sizes.items(), key=lambda item: (-item[1], item[0].buffer)):
+        where = usable[source]
+        order = np.argsort(held[where.start : where.stop], kind="stable")
+        room = problem.target.tile_bytes - int(held[where.start + order[0]])
+        most = max(1, min(batch, room // 2 // max(size, 1)))
+        each = _share(problem, source, relay_words(problem, source, ranges), most)
+        parts = min(ceil_div(batch, each), len(order))
+        chosen = sorted((order[:parts] + where.start).tolist())
+        relays = [Relay(tile, first, count) for tile, (first, count) in zip(chosen, split(batch, parts), strict=True)]
+        for relay in relays:
+            held[relay.tile] += relay.samples * size
+        found[source] = tuple(relays)
+    return found

@@ -1,0 +1,199 @@
+"""Load an ONNX file as a graph of one time step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from onnx import ModelProto, ValueInfoProto
+
+from snnc.compiler.graph import Graph
+from snnc.frontends.onnx import ops_control, ops_elementwise, ops_layer, ops_shape, shaping
+from snnc.frontends.onnx.bind import bind
+from snnc.frontends.onnx.errors import MalformedGraphError, NoTimeError, ReadoutError
+from snnc.frontends.onnx.flatten import Handler, Run
+from snnc.frontends.onnx.node import Node, Pool, Shape
+from snnc.frontends.onnx.operation import Subgraph, parse
+from snnc.frontends.onnx.pairing import pair_states
+from snnc.frontends.onnx.reader import opset_of, read_model
+from snnc.frontends.onnx.readout import accumulated, roll_output
+from snnc.frontends.onnx.report import assumptions
+from snnc.frontends.onnx.retime import retime
+from snnc.frontends.onnx.roll import Roller
+from snnc.frontends.onnx.settle import settle
+from snnc.frontends.onnx.static import static_timeline
+from snnc.frontends.onnx.step import Result, Step, check_operations
+from snnc.frontends.onnx.timeline import Timeline, alive_from, extend, find_axes, timeline
+
+HANDLERS: Final[Mapping[str, Handler]] = {
+    **ops_elementwise.HANDLERS,
+    **ops_shape.HANDLERS,
+    **ops_layer.HANDLERS,
+    **ops_control.HANDLERS,
+}
+"""What each ONNX operator does."""
+
+_REPLICAS: Final = 4
+MIN_STEPS: Final = 3
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A parsed file: its graph, and the declared shape of each input (names stand for dynamic sizes)."""
+
+    title: str
+    graph: Subgraph
+    inputs: Mapping[str, tuple[int | str, ...]]
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The dynamic sizes, in the order of the file."""
+        return tuple(dict.fromkeys(d for shape in self.inputs.values() for d in shape if isinstance(d, str)))
+
+    def bound(self, sizes: Mapping[str, int]) -> dict[str, Shape]:
+        """Return the shapes with numbers for names."""
+        return {n: tuple(sizes[d] if isinstance(d, str) else d for d in shape) for n, shape in self.inputs.items()}
+
+
+def load_onnx(path: str | Path, *, dt: float | None = None, steps: int | None = None) -> Graph:
+    """Read an ONNX file and return one time step of it as a graph.
+
+    Parameters
+    ----------
+    path
+        The file: time unrolled, a single step with its states as inputs and outputs, Loop or Scan.
+    dt
+        Not used: ONNX models are in discrete time. Accepted so that all readers are called alike.
+    steps
+        Number of time steps where the file leaves it open (a single step, or a dynamic time axis).
+
+    Raises
+    ------
+    OnnxError
+        The file is wrong, or holds what snnc does not read; the message says which.
+    """
+    del dt
+    path = Path(path)
+    model = read_model(path)
+    source = _Source(path.stem, parse(model.graph, opset_of(model)), _declared(model))
+    graph = _bound(source)
+    if graph.steps is None:
+        graph.steps = steps
+    return graph
+
+
+def _declared(model: ModelProto) -> dict[str, tuple[int | str, ...]]:
+    constant = {t.name for t in model.graph.initializer}
+    found = {i.name: _shape(i) for i in model.graph.input if i.name not in constant}
+    if not found:
+        raise MalformedGraphError("the graph has no input besides its weights.")
+    return found
+
+
+def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
+    tensor = info.type.tensor_type
+    if not info.type.HasField("tensor_type") or not tensor.HasField("shape"):
+        raise MalformedGraphError(f"the input '{info.name}' is no tensor with a declared rank; export it with its shape.")
+    shape = tuple(
+        int(d.dim_value) if d.HasField("dim_value") else (d.dim_param or f"{info.name}.{k}") for k, d in enumerate(tensor.shape.dim)
+    )
+    if any(d == 0 for d in shape):
+        raise NoTimeError(f"the input '{info.name}' has the shape {list(shape)}: no time steps, samples or values; export it with at least one.")
+    if any(isinstance(d, int) and d < 0 for d in shape):
+        raise MalformedGraphError(f"the input '{info.name}' has the shape {list(shape)}, with a negative size.")
+    return shape
+
+
+def _bound(source: _Source) -> Graph:
+    """Recover the network for numbers in place of dynamic sizes; for two choices of them, to see that they do not matter."""
+    if not source.symbols:
+        return _recover(source, {}, {})
+    return bind(source.symbols, source.graph, lambda sizes, open_sizes: _recover(source, sizes, open_sizes))
+
+
+def _recover(source: _Source, sizes: Mapping[str, int], dynamic: Mapping[str, int]) -> Graph:
+    shapes = source.bound(sizes)
+    pool = Pool()
+    inputs = {n: pool.input(n, s) for n, s in shapes.items()}
+    outputs = _run(source, pool, inputs)
+    axes = find_axes(pool, alive_from(list(outputs.values())))
+    if axes:
+        open_time = {n for n, a in axes.items() if source.inputs[n][a] in dynamic}
+        line = timeline(pool, axes, 0)
+        return _finish(source, _unrolled(pool, line, outputs), shapes, axes, None if open_time else line.steps)
+    pairs = pair_states(inputs, outputs)
+    if pairs:
+        return _single(source, shapes, pairs)
+    line = static_timeline(pool, outputs)
+    return _finish(source, _unrolled(pool, line, outputs), shapes, {}, line.steps)
+
+
+def _run(source: _Source, pool: Pool, inputs: Mapping[str, Node]) -> dict[str, Node]:
+    results = Run(pool, HANDLERS).graph(source.graph, dict(inputs))
+    found: dict[str, Node] = {}
+    for name, value in zip(source.graph.outputs, results, strict=True):
+        if not isinstance(value, Node):
+            raise ReadoutError(f"the output '{name}' is a sequence, not a tensor; stack it.")
+        found[name] = value
+    return found
+
+
+def _unrolled(pool: Pool, line: Timeline, outputs: Mapping[str, Node]) -> tuple[Roller, list[Result]]:
+    extend(line, pool)
+    roller = Roller(line)
+    results = [roll_output(pool, roller, name, node) for name, node in outputs.items()]
+    return roller, results
+
+
+def _single(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str]) -> Graph:
+    """Replicate a single step with its states fed back, so that it looks like an unrolled file."""
+    pool = Pool()
+    data = {n: s for n, s in shapes.items() if n not in pairs}
+    sequences = {n: pool.input(n, (_REPLICAS, *s)) for n, s in data.items()}
+    states = {n: pool.input(n, shapes[n]) for n in pairs}
+    rows: dict[str, list[Node]] = {name: [] for name in source.graph.outputs}
+    for t in range(_REPLICAS):
+        given = {n: shaping.take(pool, x, 0, t) for n, x in sequences.items()}
+        outputs = _run(source, pool, {**given, **states})
+        for name, node in outputs.items():
+            rows[name].append(node)
+        states = {n: outputs[o] for n, o in pairs.items()}
+    axes = dict.fromkeys(sequences, 0)
+    line = timeline(pool, axes, _REPLICAS)
+    roller = Roller(line)
+    results = []
+    for name, nodes in rows.items():
+        if nodes[-1].value is not None:
+            raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
+        results.append(Result(name, roller.roll(dict(enumerate(nodes))), "all", 0, len(nodes[0].shape) + 1))
+    full = {n: x.shape for n, x in sequences.items()}
+    graph = _finish(source, (roller, results), full, axes, None)
+    paired = ", ".join(f"{i} -> {o}" for i, o in pairs.items())
+    graph.assumptions.append(f"The file is one time step; its states are carried on as {paired}.")
+    dead = [n for n in pairs if n not in graph.state_inputs]
+    if dead:
+        graph.assumptions.append(f"The initial states {', '.join(dead)} have no effect in the file; values given for them are ignored.")
+    return graph
+
+
+def _finish(
+    source: _Source, rolled: tuple[Roller, list[Result]], shapes: Mapping[str, Shape], axes: Mapping[str, int], steps: int | None
+) -> Graph:
+    roller, results = rolled
+    moved = retime(roller.classes, [r.value for r in results])
+    results = [replace(r, value=v) for r, v in zip(results, moved, strict=True)]
+    if any(r.readout != "all" for r in results):
+        results = accumulated(roller, results)
+    step = Step(roller.classes, axes, results)
+    check_operations(step)
+    line = roller.line
+    graph = settle(source.title, step, shapes, steps, set(source.inputs) | set(source.graph.outputs))
+    if line.steps < MIN_STEPS:
+        raise NoTimeError(
+            f"the file holds {line.steps} time steps; {MIN_STEPS} are needed to see how a step repeats. "
+            "Export more steps, or a single step with its states as inputs and outputs."
+        )
+    graph.assumptions.extend(assumptions(graph))
+    return graph

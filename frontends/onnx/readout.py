@@ -1,0 +1,115 @@
+"""What an output of the file is: all steps of a value, or its last, sum, mean or maximum over the steps."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from snnc.compiler.graph import Readout
+from snnc.frontends.onnx import shaping
+from snnc.frontends.onnx.errors import ReadoutError
+from snnc.frontends.onnx.node import Node, Pool
+from snnc.frontends.onnx.roll import Const, Operand, Ref, Roller, StepClass
+from snnc.frontends.onnx.step import Result
+from snnc.frontends.onnx.timeline import Timeline, extend, stacked
+
+
+def roll_output(pool: Pool, roller: Roller, name: str, output: Node) -> Result:
+    """Roll up one output.
+
+    Raises
+    ------
+    ReadoutError
+        It is no value of a step and no summary over the steps.
+    """
+    line = roller.line
+    if output.value is not None:
+        raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
+    for axis in range(len(output.shape)):
+        rows = stacked(pool, line, output, axis)
+        if rows is not None:
+            return Result(name, roller.roll(dict(enumerate(rows))), "all", axis, len(output.shape))
+    inner, scale = _unscaled(output)
+    summary = inner.inputs[0] if inner.op == "reshape" else inner
+    if summary.op == "reduce":
+        return _reduced(pool, roller, name, output, summary, scale)
+    value = roller.roll({line.steps - 1: output})
+    return Result(name, value, "last", None, len(output.shape))
+
+
+def _unscaled(node: Node) -> tuple[Node, float]:
+    if node.op in ("div", "mul"):
+        a, b = node.inputs
+        if b.value is not None and b.value.size == 1:
+            factor = float(b.value.reshape(-1)[0])
+            return a, (1 / factor if node.op == "div" and factor else factor)
+        if node.op == "mul" and a.value is not None and a.value.size == 1:
+            return b, float(a.value.reshape(-1)[0])
+    return node, 1.0
+
+
+def _reduced(pool: Pool, roller: Roller, name: str, output: Node, summary: Node, scale: float) -> Result:
+    kind, axes = cast("tuple[str, tuple[int, ...]]", summary.attrs)
+    line = roller.line
+    rows = stacked(pool, line, summary.inputs[0], axes[0]) if len(axes) == 1 else None
+    if kind == "sum" and np.isclose(scale * line.steps, 1, rtol=1e-5):
+        kind, scale = "mean", 1.0
+    if rows is None or kind not in ("sum", "mean", "max") or scale != 1.0:
+        raise ReadoutError(
+            f"the output '{name}' is the {kind} over the axes {list(axes)} of {list(summary.inputs[0].shape)}; "
+            "snnc reads the last value, sum, mean and maximum over all steps. Return the values of all steps instead."
+        )
+    return Result(name, roller.roll(dict(enumerate(rows))), cast("Readout", kind), None, len(output.shape))
+
+
+def accumulated(roller: Roller, results: list[Result]) -> list[Result]:
+    """Turn a sum or mean that the model accumulates step by step into a readout of what it accumulates."""
+    return [_accumulated(roller, r) if r.readout == "last" else r for r in results]
+
+
+def _accumulated(roller: Roller, result: Result) -> Result:
+    readout: Readout = "sum"
+    value = result.value
+    if not isinstance(value, Ref) or value.delay:
+        return result
+    made = roller.classes[value.cls]
+    if made.op in ("div", "mul") and len(made.operands) == 2:
+        factor = next((o for o in made.operands if isinstance(o, Const)), None)
+        inner = next((o for o in made.operands if isinstance(o, Ref)), None)
+        if factor is None or inner is None or inner.delay or factor.value.size != 1:
+            return result
+        scale = float(factor.value.reshape(-1)[0])
+        scale = 1 / scale if made.op == "div" and scale and made.operands[0] is inner else scale
+        if not np.isclose(scale * roller.line.steps, 1, rtol=1e-5):
+            return result
+        made, readout = roller.classes[inner.cls], "mean"
+    summand = _summand(roller, made)
+    return result if summand is None else Result(result.name, summand, readout, None, result.rank)
+
+
+def _summand(roller: Roller, made: StepClass) -> Operand | None:
+    if made.op != "add" or len(made.operands) != 2:
+        return None
+    own = Ref(made.id, 1)
+    rest = [o for o in made.operands if o != own]
+    if len(rest) != 1 or not isinstance(rest[0], Ref):
+        return None
+    users = [c.id for c in roller.classes if c.id != made.id for o in c.operands if isinstance(o, Ref) and o.cls == made.id]
+    if len(users) > 1 or any(roller.classes[u].op not in ("div", "mul") for u in users):
+        return None
+    starts = [n for nodes in made.initial.values() for n in nodes]
+    firsts = made.forced.get(0, [])
+    summand = roller.classes[rest[0].cls]
+    zero_start = all(n.value is not None and not n.value.any() for n in starts)
+    alike = all(n is summand.nodes.get(0) or n in summand.forced.get(0, ()) for n in firsts)
+    later = set(made.forced) - {0}
+    if not zero_start or not alike or later or not (starts or firsts):
+        return None
+    return rest[0]
+
+
+def step_rows(pool: Pool, line: Timeline, rows: list[Node]) -> dict[int, Node]:
+    """Return the tuple of an output of a replicated single step."""
+    extend(line, pool)
+    return dict(enumerate(shaping.reshape(pool, n, n.shape) for n in rows))

@@ -1,0 +1,107 @@
+"""Choose groups, states and initial states of a recovered step, and build its graph."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from copy import copy
+from typing import Final
+
+from snnc.compiler.graph import Graph, Shape
+from snnc.frontends.onnx.build import Plan, build
+from snnc.frontends.onnx.errors import InitialStateError
+from snnc.frontends.onnx.grouping import grouping
+from snnc.frontends.onnx.initial import find_start
+from snnc.frontends.onnx.retime import shift
+from snnc.frontends.onnx.roll import Const, Ref, StepClass
+from snnc.frontends.onnx.states import states_of
+from snnc.frontends.onnx.step import Step
+
+_MAX_LATE_PRODUCTS: Final = 4
+
+
+def settle(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str]) -> Graph:
+    """Return the graph of a step.
+
+    A matrix product of late values is tried as it stands (the delay is in front of it, so that it sees zeros before step
+    0) and, where the first steps say otherwise, with the delay behind it (so that nothing at all arrives in step 0).
+
+    Raises
+    ------
+    InitialStateError
+        No choice explains the file's first steps.
+    """
+    failure: InitialStateError | None = None
+    step = _products_late(step)
+    for trial in _trials(step):
+        groups = grouping(trial)
+        states = {g: states_of(trial, groups, g) for g in groups.groups}
+        try:
+            start = find_start(trial, groups, states)
+        except InitialStateError as error:
+            failure = failure or error
+            continue
+        return build(Plan(title, trial, groups, states, start, shapes, steps, names))
+    raise failure or InitialStateError("no initial state explains the file's first steps.")
+
+
+def _trials(step: Step):  # type: ignore[no-untyped-def]
+    yield step
+    late = [c for c in step.live() if step.classes[c].op == "linear" and _delay(step, c)][:_MAX_LATE_PRODUCTS]
+    for size in range(1, len(late) + 1):
+        for chosen in itertools.combinations(late, size):
+            yield _moved(step, chosen)
+
+
+def _products_late(step: Step) -> Step:
+    """Put the delays around matrix products in front of them."""
+    chosen = {c: d for c in step.live() if step.classes[c].op == "linear" and (d := _use_delay(step, [c, *_bias_of(step.classes, c)]))}
+    for cls, delay in chosen.items():
+        step = _moved(step, (cls,), -delay)
+    return step
+
+
+def _use_delay(step: Step, chain: list[int]) -> int:
+    if any(isinstance(r.value, Ref) and r.value.cls in chain for r in step.results):
+        return 0
+    uses = [o.delay for c in step.classes if c.id not in chain for o in c.operands if isinstance(o, Ref) and o.cls == chain[-1]]
+    return min(uses, default=0)
+
+
+def _delay(step: Step, cls: int) -> int:
+    operand = step.classes[cls].operands[0]
+    return operand.delay if isinstance(operand, Ref) else 0
+
+
+def _moved(step: Step, chosen: tuple[int, ...], by: int | None = None) -> Step:
+    classes = [copy(c) for c in step.classes]
+    for c in classes:
+        c.operands = list(c.operands)
+    results = list(step.results)
+    for cls in chosen:
+        delay = _delay(step, cls) if by is None else by
+        chain = [cls, *_bias_of(classes, cls)]
+        for link in chain:
+            classes[link] = _earlier(classes[link], delay)
+        source = classes[cls].operands[0]
+        if isinstance(source, Ref):
+            classes[cls].operands[0] = Ref(source.cls, source.delay - delay)
+        last = chain[-1]
+        for c in classes:
+            c.operands = [
+                Ref(o.cls, o.delay + delay) if isinstance(o, Ref) and o.cls == last and c.id not in chain else o for o in c.operands
+            ]
+    return Step(classes, step.axes, results)
+
+
+def _bias_of(classes: list[StepClass], cls: int) -> list[int]:
+    users = [c for c in classes if any(isinstance(o, Ref) and o.cls == cls for o in c.operands)]
+    if len(users) == 1 and users[0].op == "add" and any(isinstance(o, Const) for o in users[0].operands):
+        return [users[0].id]
+    return []
+
+
+def _earlier(made: StepClass, delay: int) -> StepClass:
+    moved = copy(made)
+    shift(moved, -delay)
+    return moved

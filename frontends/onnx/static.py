@@ -1,0 +1,40 @@
+"""Networks whose input does not change in time: the number of steps shows in the outputs only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from snnc.frontends.onnx.errors import NoTimeError, StateLossError
+from snnc.frontends.onnx.node import Node, Pool
+from snnc.frontends.onnx.timeline import Timeline, alive_from, stacked, timeline
+
+
+def static_timeline(pool: Pool, outputs: Mapping[str, Node]) -> Timeline:
+    """Find the number of steps from an output that stacks them.
+
+    Raises
+    ------
+    StateLossError
+        There are spikes, but nothing is carried from step to step.
+    NoTimeError
+        There are no time steps at all.
+    """
+    for node in outputs.values():
+        inner = node.inputs[0] if node.op == "reshape" else node
+        for value in (node, inner.inputs[0] if inner.op == "reduce" else inner):
+            for axis, size in enumerate(value.shape):
+                if size < 2:
+                    continue
+                line = timeline(pool, {}, size)
+                if stacked(pool, line, value, axis) is not None:
+                    return line
+    alive = alive_from(list(outputs.values()))
+    if any(n.id in alive and n.op in ("gt", "ge") and n.value is None for n in pool.nodes):
+        raise StateLossError(
+            "the file holds spiking neurons but carries no state from step to step: the export has lost it (snnTorch's init_hidden=True, "
+            "a module that keeps its state to itself). Export the whole loop over time, or a step with its states as inputs and outputs."
+        )
+    raise NoTimeError(
+        "no spiking neuron and no time step found: the file is a stateless network. Convert it to a spiking one first (snnc compiles "
+        "networks that run in time)."
+    )

@@ -1,0 +1,262 @@
+"""The command line: results on stdout, one coded line on stderr for every error, nothing half-written."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import snnc
+from snnc import cli
+
+COMMANDS = ("compile", "run", "train", "check", "inspect", "targets", "doctor")
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A small network for the reference backend."""
+    net = snnc.Sequential(6, snnc.Dense(5), snnc.LIF(beta=0.8), snnc.Dense(3), snnc.LI(), name="small")
+    snnc.compile(net, loss="ce_mean_membrane", optimizer="adam:0.01", batch=10, output=tmp_path / "p").close()
+    return tmp_path / "p"
+
+
+@pytest.fixture
+def data(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 30)
+    x = (rng.random((30, 8, 6)) < 0.1 + 0.8 * (np.arange(6) // 2 == y[:, None, None])).astype(np.uint8)
+    np.savez(tmp_path / "d.npz", x=x, y=y)
+    np.savez(tmp_path / "x.npz", input=x.swapaxes(0, 1))
+    return tmp_path / "d.npz"
+
+
+def refused(capsys, arguments, code, exit_code=2):
+    """Run a command that must fail with one coded line, and return the line."""
+    assert cli.run_command([str(a) for a in arguments]) == exit_code
+    captured = capsys.readouterr()
+    lines = captured.err.strip().splitlines()
+    errors = [line for line in lines if line.startswith("error: ")]
+    assert len(errors) == 1, captured.err
+    assert lines[-1].startswith(f"error: {code}: "), captured.err
+    assert "Traceback" not in captured.err
+    assert captured.out == ""
+    return errors[0]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself_with_an_example(name, capsys):
+    assert cli.run_command([name, "--help"]) == 0
+    assert f"Example: snnc {name}" in capsys.readouterr().out
+
+
+def test_help_is_there_before_anyone_waits(command):
+    start = time.monotonic()
+    done = command("--help")
+    seconds = time.monotonic() - start
+    assert done.returncode == 0
+    assert all(name in done.stdout for name in COMMANDS)
+    assert seconds < 5  # half a second on an idle machine
+
+    loaded = "import sys, snnc.cli; print([m for m in ('numpy', 'sympy', 'onnx', 'networkx', 'torch', 'jinja2') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_version(capsys):
+    assert cli.run_command(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("snnc 0.")
+
+
+def test_targets_as_json(capsys):
+    assert cli.run_command(["targets", "--json"]) == 0
+    machines = {m["name"]: m for m in json.loads(capsys.readouterr().out)}
+    assert machines["gc200"]["tiles_per_chip"] == 1472
+
+
+def test_doctor_tells_what_is_missing_and_how_to_get_it(capsys, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert cli.run_command(["doctor", "--json"]) == 0
+    found = {f["name"]: f for f in json.loads(capsys.readouterr().out)}
+    assert not found["Poplar SDK"]["found"]
+    assert "graphcore" in found["Poplar SDK"]["hint"]
+    assert cli.run_command(["doctor"]) == 0
+    assert "missing  Poplar SDK" in capsys.readouterr().out
+
+
+def test_check_shows_equations_and_prints_pure_json(project, capsys):
+    assert cli.run_command(["check", str(project)]) == 0
+    assert "v = beta * v + i" in capsys.readouterr().out
+    assert cli.run_command(["check", str(project), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [layer["neuron"] for layer in found["layers"]] == ["LIF", "LI"]
+
+
+def test_run_writes_the_outputs_by_name(project, data, tmp_path, capsys):
+    arguments = ["run", project, "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz", "--json"]
+    assert cli.run_command([str(a) for a in arguments]) == 0
+    assert json.loads(capsys.readouterr().out)["outputs"] == {"output": [8, 30, 3]}
+    with snnc.open(project) as session:
+        wanted = session.run(np.load(tmp_path / "x.npz")["input"])["output"]
+    assert (np.load(tmp_path / "y.npz")["output"] == wanted).all()
+
+
+def test_train_lowers_the_loss_and_keeps_the_weights(project, data, tmp_path, capsys):
+    arguments = ["train", str(project), "--data", str(data), "--epochs", "6", "--lr", "0.03", "--json"]
+    assert cli.run_command(arguments) == 0
+    losses = json.loads(capsys.readouterr().out)["loss"]
+    assert len(losses) == 6
+    assert losses[-1] < losses[0]
+    assert cli.run_command(arguments) == 0
+    assert json.loads(capsys.readouterr().out)["loss"][0] < losses[0]
+
+
+def test_a_trained_project_runs_with_its_new_weights(project, data, tmp_path):
+    run = ["run", str(project), "--inputs", str(tmp_path / "x.npz"), "--target", "reference", "--outputs"]
+    assert cli.run_command([*run, str(tmp_path / "before.npz")]) == 0
+    assert cli.run_command(["train", str(project), "--data", str(data)]) == 0
+    assert cli.run_command([*run, str(tmp_path / "after.npz")]) == 0
+    before, after = (np.load(tmp_path / f"{name}.npz")["output"] for name in ("before", "after"))
+    assert (before != after).any()
+
+
+# ---- errors ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["fly"], "fly"),
+        (["run"], "MODEL"),
+        (["run", "x.onnx"], "--inputs"),
+        (["targets", "--yaml"], "--yaml"),
+        (["train", "p", "--data", "d.npz", "--epochs", "many"], "many"),
+    ],
+)
+def test_a_wrong_command_line_is_one_coded_line(capsys, arguments, says):
+    assert says in refused(capsys, arguments, "SNNC-E520")
+
+
+def test_a_missing_model_and_a_folder_that_is_no_project(capsys, tmp_path, data):
+    files = ["--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz"]
+    refused(capsys, ["run", tmp_path / "none.onnx", *files], "SNNC-E532")
+    refused(capsys, ["run", tmp_path, *files], "SNNC-E532")
+    refused(capsys, ["train", tmp_path, "--data", data], "SNNC-E526")
+    refused(capsys, ["inspect", tmp_path], "SNNC-E526")
+
+
+def test_kinds_of_models_that_are_not_read(capsys, tmp_path, data):
+    files = ["--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz"]
+    for name in ("model.nir", "model.pt"):
+        (tmp_path / name).write_bytes(b"\x89HDF")
+        refused(capsys, ["run", tmp_path / name, *files, "--dialect", "norse"], "SNNC-E527")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "code"),
+    [
+        ({"y": np.zeros((8, 2, 6))}, "SNNC-E502"),
+        ({"input": np.zeros((8, 2, 5))}, "SNNC-E503"),
+        ({"input": np.zeros((8, 0, 6))}, "SNNC-E503"),
+        ({"input": np.full((8, 2, 6), np.nan)}, "SNNC-E505"),
+        ({"input": np.full((8, 2, 6), 0.5)}, "SNNC-E507"),
+        ({"input": np.array([[{}]])}, "SNNC-E522"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused_and_nothing_is_written(capsys, project, tmp_path, arrays, code):
+    np.savez(tmp_path / "x.npz", **arrays)
+    refused(capsys, ["run", project, "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz"], code)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["p", "x.npz"]
+
+
+def test_training_data_that_do_not_fit(capsys, project, data, tmp_path):
+    x, y = np.load(data)["x"], np.load(data)["y"]
+    for arrays, code in (({"x": x}, "SNNC-E523"), ({"x": x, "y": y + 1}, "SNNC-E506"), ({"x": x[:, :, :2], "y": y}, "SNNC-E503")):
+        np.savez(tmp_path / "bad.npz", **arrays)
+        refused(capsys, ["train", project, "--data", tmp_path / "bad.npz"], code)
+    refused(capsys, ["train", project, "--data", data, "--epochs", 0], "SNNC-E519")
+    assert not (project / "model" / "trained.safetensors").exists()
+
+
+def test_outputs_that_cannot_be_written(capsys, project, data, tmp_path):
+    (tmp_path / "file").touch()
+    refused(capsys, ["run", project, "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "file" / "y.npz"], "SNNC-E525")
+    refused(capsys, ["run", project, "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "p"], "SNNC-E525")
+    refused(capsys, ["compile", project, "-o", tmp_path / "file"], "SNNC-E524")
+    refused(capsys, ["compile", project, "-o", tmp_path], "SNNC-E524")
+    refused(capsys, ["compile", project, "-o", tmp_path / "file" / "q"], "SNNC-E524")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["d.npz", "file", "p", "x.npz"]
+
+
+def test_a_disk_that_fills_up_while_compiling_leaves_nothing(capsys, project, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("snnc.project.save_graph", full)
+    assert "no space" in refused(capsys, ["compile", project, "--target", "reference", "-o", tmp_path / "q"], "SNNC-E524")
+    assert [p.name for p in tmp_path.iterdir()] == ["p"]
+
+
+def test_options_out_of_range(capsys, project, tmp_path):
+    for option, value, code in (
+        ("--batch", "0", "SNNC-E528"),
+        ("--steps", "-3", "SNNC-E528"),
+        ("--loss", "huber", "SNNC-E016"),
+        ("--surrogate", "hat", "SNNC-E103"),
+        ("--mode", "lossy", "SNNC-E528"),
+        ("--dump-after", "lunch", "SNNC-E017"),
+    ):
+        refused(capsys, ["compile", project, "-o", tmp_path / "q", option, value], code)
+    refused(capsys, ["compile", project, "-o", tmp_path / "q"], "SNNC-E530")
+    assert not (tmp_path / "q").exists()
+
+
+def test_a_fault_of_snnc_is_one_line_too(capsys, project, monkeypatch):
+    def broken(*_):
+        raise ZeroDivisionError("in the\nmiddle")
+
+    monkeypatch.setattr("snnc.describe.describe", broken)
+    assert "please report" in refused(capsys, ["check", project], "SNNC-E599")
+    monkeypatch.setenv("SNNC_DEBUG", "1")
+    assert cli.run_command(["check", str(project)]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_too_little_memory_is_said(capsys, project, monkeypatch):
+    def greedy(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("snnc.describe.describe", greedy)
+    refused(capsys, ["check", project], "SNNC-E531")
+
+
+def test_ctrl_c_ends_quietly(tmp_path, project, data):
+    script = "import snnc.data, time, sys\nsnnc.data.read_arrays = lambda p: (print('ready', flush=True), time.sleep(60))\n"
+    script += "from snnc.cli import main; main()"
+    arguments = ["run", str(project), "--inputs", str(tmp_path / "x.npz"), "--outputs", str(tmp_path / "y.npz")]
+    process = subprocess.Popen([sys.executable, "-c", script, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err == "error: interrupted.\n"
+
+
+def test_a_reader_that_goes_away_is_no_error(project):
+    line = f"{sys.executable} -c 'from snnc.cli import main; main()' check {project} --json | head -c 10"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {line}"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == ""
+
+
+def test_a_full_terminal_is_an_error_and_no_traceback(project):
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -c 'from snnc.cli import main; main()' check {project} --json > /dev/full"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "SNNC-E525" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,147 @@
+"""From a network to a session, with the reference backend."""
+
+import numpy as np
+import pytest
+import snnc
+from snnc import errors, options
+from snnc.compiler.errors import UnknownLossError
+from snnc.compiler.graph import Input, Linear
+from snnc.describe import describe, recurrences, to_text
+from snnc.graph_file import load_graph, save_graph
+
+
+def network():
+    net = snnc.Network("small", seed=3)
+    x = net.input(6)
+    hidden = net.population(5, snnc.LIF(beta=0.8), name="hidden", parameters={"beta": [0.5, 0.6, 0.7, 0.8, 0.9]}, initial={"v": 0.1})
+    readout = net.population(3, snnc.LI(beta=0.9), name="readout", learnable=["beta"])
+    net.connect(x, hidden)
+    net.connect(hidden, hidden, snnc.Dense(bias=False), delay=1)
+    net.connect(hidden, readout)
+    net.connect(hidden, readout, snnc.Dense(), delay=2, name="late")
+    return net
+
+
+@pytest.fixture
+def x():
+    return (np.random.default_rng(0).random((7, 4, 6)) < 0.4).astype(np.float32)
+
+
+def test_a_compiled_network_runs(x):
+    with snnc.compile(network()) as session:
+        out = session.run({"input": x})
+    assert out["output"].shape == (7, 4, 3)
+    assert np.abs(out["output"]).max() > 0
+
+
+def test_a_project_folder_gives_the_same_numbers_as_the_network(x, tmp_path):
+    with snnc.compile(network()) as one, snnc.compile(network(), output=tmp_path / "p") as two, snnc.open(tmp_path / "p") as three:
+        results = [s.run({"input": x})["output"] for s in (one, two, three)]
+    assert (results[0] == results[1]).all()
+    assert (results[0] == results[2]).all()
+    assert two.project == tmp_path / "p"
+
+
+def test_a_network_learns_and_keeps_its_options(tmp_path):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 3, 60)
+    x = (rng.random((60, 8, 6)) < 0.1 + 0.8 * (np.arange(6) // 2 == y[:, None, None])).astype(np.uint8)
+    chosen = {"loss": snnc.CrossEntropy("mean membrane"), "optimizer": snnc.Adam(0.02), "batch": 20, "surrogate": "fast_sigmoid:25"}
+    with snnc.compile(network(), **chosen, output=tmp_path / "p") as session:
+        history = session.fit(x, y, epochs=8)
+        assert history.losses[-1] < 0.7 * history.losses[0]
+        assert len(history.batch_losses[0]) == 3
+        assert session.evaluate(x, y) > 0.6
+    with snnc.open(tmp_path / "p") as again:
+        assert again.options.optimizer == snnc.Adam(0.02)
+        assert again.options.loss == snnc.CrossEntropy("mean membrane")
+
+
+def test_a_graph_survives_its_file(tmp_path):
+    graph = network().graph()
+    save_graph(graph, tmp_path)
+    again = load_graph(tmp_path)
+    assert describe(again) == describe(graph)
+    assert again.edges == graph.edges
+    for name, operation in graph.of_type(Linear):
+        assert (again.operation(name).weight == operation.weight).all()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda p: (p / "graph.json").unlink(),
+        lambda p: (p / "graph.json").write_text("{"),
+        lambda p: (p / "graph.json").write_text('{"version": 1}'),
+        lambda p: (p / "arrays.npz").write_bytes(b"PK"),
+        lambda p: (p / "graph.json").write_text((p / "graph.json").read_text().replace("spike(", "eval(")),
+        lambda p: (p / "options.json").write_text("[]"),
+    ],
+)
+def test_a_damaged_project_is_refused(tmp_path, damage):
+    snnc.compile(network(), output=tmp_path / "p").close()
+    damage(tmp_path / "p" / "model")
+    with pytest.raises(errors.ProjectFolderError):
+        snnc.open(tmp_path / "p")
+
+
+def test_options_survive_their_file():
+    chosen = options.options("gc200", 9, 4, "mse_count:0.8,0.2", "sgd:0.1,0.9", "fast_sigmoid:10", 3, 7, "drop")
+    again = options.from_data(options.to_data(chosen))
+    assert again == chosen
+
+
+def test_the_input_kind_can_be_said_at_compile_time():
+    net = snnc.Sequential(3, snnc.Dense(2), snnc.LI(), kind="values")
+    with snnc.compile(net, input_kind="spikes") as session:
+        assert next(o.kind for _, o in session.graph.of_type(Input)) == "spikes"
+
+
+def test_a_description_names_what_was_understood():
+    found = describe(network().graph())
+    assert recurrences(network().graph()) == [{"populations": ["hidden"], "delays": [1]}]
+    hidden = found["layers"][0]
+    assert hidden["recurrent"]
+    assert hidden["parameters"]["beta"] == {"shape": [5], "least": 0.5, "mean": 0.7, "most": 0.9}
+    assert found["parameters"] == 6 * 5 + 5 + 25 + 2 * (5 * 3 + 3) + 1
+    assert any("beta = 0.5 … 0.9" in line for line in to_text(found))
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"batch": 0}, errors.OptionValueError),
+        ({"steps": -1}, errors.OptionValueError),
+        ({"capacity": 0}, errors.OptionValueError),
+        ({"mode": "lossy"}, errors.OptionValueError),
+        ({"seed": -1}, errors.OptionValueError),
+        ({"loss": "huber"}, UnknownLossError),
+        ({"optimizer": "rmsprop", "loss": "ce_count"}, errors.UnknownOptimizerError),
+        ({"optimizer": "adam:x", "loss": "ce_count"}, errors.UnknownOptimizerError),
+        ({"optimizer": snnc.Adam(lr=0.0), "loss": "ce_count"}, errors.OptionValueError),
+        ({"target": "gc200"}, errors.StepsNeededError),
+        ({"target": "gc201", "steps": 3}, snnc.SnncError),
+        ({"input_kind": "events"}, errors.ModelFormatError),
+    ],
+)
+def test_bad_options_are_refused(given, error):
+    with pytest.raises(error):
+        snnc.compile(network(), **given)
+
+
+@pytest.mark.parametrize("model", [42, None, [1, 2]])
+def test_what_is_no_model_is_refused(model):
+    with pytest.raises(errors.ModelFormatError):
+        snnc.compile(model)
+
+
+def test_losses_by_their_words():
+    assert snnc.CrossEntropy().name == "ce_count"
+    assert snnc.CrossEntropy("max membrane").name == "ce_max_membrane"
+    with pytest.raises(UnknownLossError):
+        snnc.CrossEntropy("mse")
+
+
+def test_the_reference_backend_has_no_plan_to_show():
+    with snnc.compile(network()) as session, pytest.raises(errors.ProjectFolderError):
+        session.show()

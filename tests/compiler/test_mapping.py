@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from test_mapping_nets import Wire, program, w1
+
+from snnc.compiler.mapping import codelet_costs, make_plan, worker_cycles
+from snnc.compiler.mapping.errors import CapacityError, MappingOptionError, PlanFileError, TooBigError
+from snnc.compiler.plan import Plan
+from snnc.compiler.target import Target
+from snnc.compiler.targets import load_target
+
+ACTIVITY = {"x0": 0.05, "p0_o0": 0.05}
+
+
+def chain(*widths: int, **options: bool) -> list:
+    names = ["x0", *(f"p{n}" for n in range(len(widths) - 1))]
+    return program(dict(zip(names, widths, strict=True)), [Wire(a, b) for a, b in itertools.pairwise(names)], **options)
+
+
+def small(tiles: int, chips: int = 1, **changes: float) -> Target:
+    return replace(load_target("gc200"), name="small", tiles_per_chip=tiles, chips=chips, **changes)
+
+
+@cache
+def w1_plan(name: str = "gc200", *, measured: bool = False) -> Plan:
+    return make_plan(w1(), load_target(name), steps=100, batch=64, activity=ACTIVITY if measured else None)
+
+
+def check(plan: Plan) -> None:
+    """What every plan promises."""
+    owners: dict[int, set[str]] = {}
+    for population in plan.populations:
+        covered = np.zeros((population.neurons, plan.batch), dtype=int)
+        per_tile: dict[int, int] = {}
+        for block in population.blocks:
+            covered[block.first : block.first + block.count, block.sample : block.sample + block.samples] += 1
+            per_tile[block.tile] = per_tile.get(block.tile, 0) + 1
+            owners.setdefault(block.tile, set()).add(population.id)
+        assert (covered == 1).all()
+        assert max(per_tile.values()) <= plan.target.workers
+        assert set(per_tile) == set(range(population.first_tile, population.first_tile + population.tiles))
+        assert list(population.blocks) == sorted(population.blocks, key=lambda b: (b.tile, b.first, b.sample))
+    if plan.target.tiles >= len(plan.populations):
+        assert all(len(names) == 1 for names in owners.values())
+    by_source: dict[str, set[object]] = {}
+    for bus in plan.buses:
+        samples = np.zeros(plan.batch, dtype=int)
+        for relay in bus.relays:
+            samples[relay.sample : relay.sample + relay.samples] += 1
+        assert (samples == 1).all()
+        assert len({r.tile for r in bus.relays}) == len(bus.relays)
+        assert max(r.samples for r in bus.relays) - min(r.samples for r in bus.relays) <= 1
+        by_source.setdefault(bus.buffer, set()).add(bus.relays)
+    assert all(len(relays) == 1 for relays in by_source.values())
+    assert len(plan.tile_memory) == plan.target.tiles
+    assert max(plan.tile_memory) <= plan.target.tile_bytes
+    assert all(p.compute >= 0 and p.exchange >= 0 and p.sync > 0 and p.runs >= 1 for p in plan.phases)
+
+
+@pytest.mark.parametrize("target", [small(1), small(2), small(4), load_target("gc200"), load_target("m2000"), small(3, chips=4)])
+def test_every_neuron_and_sample_has_one_block_on_machines_of_any_size(target: Target) -> None:
+    check(make_plan(chain(40, 30, 25, 7), target, steps=5, batch=7))
+
+
+@pytest.mark.parametrize("name", ["gc200", "bow", "m2000", "pod16"])
+def test_w1_is_mapped_within_memory(name: str) -> None:
+    check(w1_plan(name))
+
+
+def test_inference_places_no_gradients() -> None:
+    plan = make_plan(w1(), load_target("gc200"), steps=100, batch=64, training=False)
+    check(plan)
+    assert {p.part for p in plan.phases} == {"forward"}
+    assert not any(plan.memory["gradients"])
+    assert not any(plan.memory["optimiser"])
+    assert plan.cycles < w1_plan().cycles
+
+
+def test_all_on_one_tile_moves_nothing() -> None:
+    plan = make_plan(chain(10, 8, 4), small(1), steps=4, batch=3)
+    check(plan)
+    assert all(p.exchange == 0 for p in plan.phases if p.part in ("forward", "backward"))
+
+
+def test_populations_stay_on_one_chip_when_they_fit() -> None:
+    plan = make_plan(chain(64, 300, 300, 10), small(200, chips=4), steps=20, batch=8)
+    for population in plan.populations:
+        assert population.first_tile // 200 == (population.first_tile + population.tiles - 1) // 200
+
+
+def test_a_population_that_needs_several_chips_spans_them() -> None:
+    target = small(40, chips=8, tile_bytes=200_000)
+    plan = make_plan(chain(2000, 900, 10), target, steps=20, batch=8)
+    check(plan)
+    assert plan.populations[0].tiles > 40
+    assert plan.chips_used > 1
+
+
+def test_the_number_of_chips_can_be_given() -> None:
+    plan = make_plan(chain(64, 300, 300, 10), small(200, chips=4), steps=20, batch=8, chips=2)
+    check(plan)
+    assert plan.chips_used == 2
+    assert {p.sync for p in plan.phases} == {600 + 130}
+
+
+def test_the_same_call_gives_the_same_plan() -> None:
+    assert w1_plan() == make_plan(w1(), load_target("gc200"), steps=100, batch=64)
+
+
+@pytest.mark.parametrize("plan", [w1_plan(), w1_plan(measured=True), w1_plan("m2000")])
+def test_json_round_trip_is_exact(plan: Plan) -> None:
+    text = plan.to_json()
+    assert Plan.from_json(text) == plan
+    assert len(text) < 40_000
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format":"snnc plan 1"}', '{"format":"snnc plan 1","target":3}', "null"])
+def test_other_json_is_refused(text: str) -> None:
+    with pytest.raises(PlanFileError, match="SNNC-E314"):
+        Plan.from_json(text)
+
+
+# ---- independent computations by hand ----------------------------------------------------------------------------------
+
+
+def test_memory_of_a_hidden_tile_of_w1_is_what_a_hand_computation_gives() -> None:
+    plan = w1_plan()
+    hidden = plan.populations[0]
+    assert {b.count for b in hidden.blocks} == {1}
+    tile = hidden.first_tile
+    held = {name: tiles[tile] for name, tiles in plan.memory.items()}
+    inputs = 700 + 256
+    assert held["weights"] == 4 * (inputs + 256 + 20 + 1)  # rows in, the copies of recurrent and readout rows, beta
+    assert held["optimiser"] == 4 * 2 * inputs
+    assert held["history"] == 4 * 64 * (101 + 1 + 1)  # v of all steps, the current, the mask's word
+    assert held["gradients"] == 4 * (6 * inputs + 64 * (1 + 1 + 1))  # private copies; d_v, delta, one waiting output gradient
+    assert held["relays"] == held["records"] == 0
+    assert held["exchange"] == 64 * (2 * 700 + 4 + 2 * 256 + 4)  # both windows, ids and counts
+
+
+def test_cycles_of_the_forward_neurons_of_w1_are_what_a_hand_computation_gives() -> None:
+    plan = w1_plan()
+    phase = next(p for p in plan.phases if p.name == "forward: neurons")
+    cost = codelet_costs(w1())["forward.p0"]
+    samples = 11  # 64 over 6 sample groups
+    events = samples * 0.05 * (700 + 256)
+    worker = 10 + cost.start + samples * cost.sample + events * (cost.event + cost.event_vector) + samples * cost.neuron
+    assert phase.compute == pytest.approx(6 * worker)
+    relays = sum(len(b.relays) for b in plan.buses)
+    assert phase.exchange == 64 * (1404 + 516) / 4 + 2 * relays * 9
+    assert phase.sync == 126 + 130
+    assert phase.runs == plan.iterations == 101
+
+
+def test_worker_cycles_adds_what_the_table_says() -> None:
+    cost = codelet_costs(w1())["backward.p0"]
+    got = worker_cycles(cost, samples=2, events=10, columns=3, rows=4, products=8, neurons=6, words=1, ids=5, elements=7)
+    by_hand = cost.start + 2 * cost.sample + 10 * (cost.event + 2 * cost.event_vector) + 4 * cost.row + 8 * cost.product
+    assert got == by_hand + 6 * cost.neuron + cost.word + 5 * cost.id + 7 * cost.element
+
+
+def test_layers_of_one_structure_have_equal_coefficients() -> None:
+    costs = codelet_costs(chain(40, 30, 25, 20, 7))
+    assert costs["forward.p1"] == costs["forward.p0"]
+    assert costs["backward.p1"] == costs["backward.p0"]
+    assert costs["forward.p3"] != costs["forward.p0"]
+    assert all(isinstance(value, int) for cost in costs.values() for value in cost.to_dict().values())
+
+
+# ---- capacity ----------------------------------------------------------------------------------------------------------
+
+
+def test_without_measurements_windows_hold_everything() -> None:
+    assert [b.capacity for b in w1_plan().buses] == [700, 256]
+    assert not any("further" in p.name for p in w1_plan().phases)
+
+
+def test_measured_activity_gives_a_capacity_above_the_mean() -> None:
+    plan = w1_plan(measured=True)
+    assert [b.capacity for b in plan.buses] == [60, 28]  # 35 + 4 * sqrt(33.25) + 1 and 12.8 + 4 * sqrt(12.16) + 1, to multiples of 4
+    assert any("further" in p.name for p in plan.phases)
+    assert plan.cycles < w1_plan().cycles
+
+
+def test_capacities_are_taken_as_given() -> None:
+    plan = make_plan(w1(), load_target("gc200"), steps=10, batch=8, capacity={"x0": 50}, mode="drop")
+    assert [b.capacity for b in plan.buses] == [50, 256]
+    assert not any("further" in p.name for p in plan.phases)
+    assert [b.capacity for b in make_plan(w1(), load_target("gc200"), steps=10, batch=8, capacity=300).buses] == [300, 256]
+
+
+@pytest.mark.parametrize("options", [{"capacity": 0}, {"capacity": {"y": 3}}, {"activity": {"x0": 1.5}}, {"activity": {"y": 0.5}}])
+def test_capacities_and_activities_outside_their_range(options: dict) -> None:
+    with pytest.raises(CapacityError, match="SNNC-E311"):
+        make_plan(w1(), load_target("gc200"), steps=10, batch=8, **options)
+
+
+@pytest.mark.parametrize("options", [{"steps": 0}, {"batch": 0}, {"chips": 2}, {"chips": 0}, {"mode": "maybe"}])
+def test_options_outside_their_range(options: dict) -> None:
+    with pytest.raises(MappingOptionError, match="SNNC-E310"):
+        make_plan(w1(), load_target("gc200"), **{"steps": 10, "batch": 8, **options})
+
+
+def test_inputs_of_values_move_all_values() -> None:
+    plan = make_plan(chain(40, 30, 7, input_kind="values"), load_target("gc200"), steps=5, batch=7)
+    check(plan)
+    assert [(b.kind, b.capacity) for b in plan.buses] == [("values", 40), ("events", 30)]
+
+
+def test_two_connections_with_one_lag_share_a_bus() -> None:
+    made = program({"x0": 9, "p0": 8, "p1": 7, "p2": 3}, [Wire("x0", "p0"), Wire("x0", "p1"), Wire("p0", "p2"), Wire("p1", "p2")])
+    plan = make_plan(made, load_target("gc200"), steps=5, batch=4)
+    assert [c.bus for c in plan.connections] == ["b0", "b0", "b1", "b2"]
+
+
+# ---- too big -----------------------------------------------------------------------------------------------------------
+
+
+def test_too_big_names_numbers_layer_category_and_a_machine_that_fits() -> None:
+    with pytest.raises(TooBigError) as caught:
+        make_plan(chain(700, 4000, 4000, 20), load_target("gc200"), steps=20, batch=16)
+    text = str(caught.value)
+    assert text.startswith("SNNC-E313")
+    for part in ("gc200", "638,976", "bytes", "layer 'layer p0'", "batch than 16", "steps than 20", "--target m2000 is large enough"):
+        assert part in text
+
+
+def test_too_big_for_all_machines_says_so() -> None:
+    with pytest.raises(TooBigError, match="fewer neurons"):
+        make_plan(chain(700, 100, 20), load_target("gc200"), steps=100_000, batch=64)

@@ -1,0 +1,34 @@
+"""What tests of several parts share."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def root():
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Run the command line in a process of its own, in an empty folder; returns what subprocess.run returns."""
+
+    def call(*arguments, timeout=120, **environment):
+        return subprocess.run(
+            [sys.executable, "-c", "from snnc.cli import main; main()", *map(str, arguments)],
+            cwd=tmp_path,
+            env={**os.environ, "COLUMNS": "100", **environment},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    return call

@@ -1,0 +1,94 @@
+// Every check of the API, provoked.
+#include "case.hpp"
+
+namespace {
+
+struct World {
+  Device device = smallDevice();
+  Graph graph{device.getTarget()};
+  Tensor a, b, out;
+  ComputeSet cs;
+  World() {
+    graph.addCodelets(CODELETS);
+    a = graph.addVariable(FLOAT, {8}, "a");
+    b = graph.addVariable(FLOAT, {8}, "b");
+    out = graph.addVariable(FLOAT, {8}, "out");
+    map(graph, {a, b, out}, 0);
+    cs = graph.addComputeSet("work");
+  }
+  VertexRef scale(const Tensor &t, unsigned tile = 0) {
+    VertexRef v = graph.addVertex(cs, "Scale", {{"data", t}});
+    graph.setInitialValue(v["factor"], 2);
+    graph.setTileMapping(v, tile);
+    return v;
+  }
+  VertexRef add(const Tensor &x, const Tensor &y, const Tensor &z, unsigned tile = 0) {
+    VertexRef v = graph.addVertex(cs, "Add<float>", {{"a", x}, {"b", y}, {"out", z}});
+    graph.setTileMapping(v, tile);
+    return v;
+  }
+  void build() {
+    Engine engine(graph, Execute(cs));
+    std::cout << "built\n";
+  }
+};
+
+const Scenarios scenarios = {
+    {"write_write", [] { World w; w.scale(w.a.slice(0, 5)); w.scale(w.a.slice(3, 8), 1); w.build(); }},
+    {"read_write", [] { World w; w.scale(w.a.slice(0, 4)); w.add(w.a.slice(3, 4), w.b.slice(0, 1), w.out.slice(0, 1), 2); w.build(); }},
+    {"strided_race", [] { World w; w.scale(w.a.subSample(2, 0)); w.scale(w.a.slice(1, 8).subSample(3, 0), 1); w.build(); }},
+    {"interleaved", [] { World w; w.scale(w.a.subSample(2, 0)); w.scale(w.a.slice(1, 8).subSample(2, 0), 1); w.build(); }},
+    {"disjoint", [] { World w; w.scale(w.a.slice(0, 4)); w.scale(w.a.slice(4, 8), 1); w.build(); }},
+    {"same_vertex", [] { World w; w.add(w.a, w.a, w.a); w.build(); }},
+    {"shared_read", [] { World w; w.add(w.a, w.b, w.out.slice(0, 8)); w.scale(w.b.slice(0, 0), 1); w.build(); }},
+    {"unmapped_vertex", [] { World w; w.graph.addVertex(w.cs, "Scale", {{"data", w.a}}); w.build(); }},
+    {"unmapped_tensor", [] { World w; Tensor t = w.graph.addVariable(FLOAT, {8}, "ghost"); w.graph.setTileMapping(t.slice(0, 3), 1); w.scale(t); w.build(); }},
+    {"bad_tile", [] { World w; w.graph.setTileMapping(w.a, 4); }},
+    {"unconnected", [] { World w; VertexRef v = w.graph.addVertex(w.cs, "Add<float>", {{"a", w.a}, {"out", w.out}}); w.graph.setTileMapping(v, 0); w.build(); }},
+    {"connected_twice", [] { World w; VertexRef v = w.scale(w.a); w.graph.connect(v["data"], w.b); }},
+    {"unknown_vertex", [] { World w; w.graph.addVertex(w.cs, "Nothing"); }},
+    {"unknown_field", [] { World w; VertexRef v = w.scale(w.a); w.graph.connect(v["datum"], w.b); }},
+    {"wrong_type", [] { World w; Tensor t = w.graph.addVariable(INT, {8}, "ints"); w.scale(t); }},
+    {"wrong_rank", [] { World w; w.scale(w.a.reshape({2, 4})); }},
+    {"slice_outside", [] { World w; w.a.slice(4, 9); }},
+    {"index_outside", [] { World w; w.a[8]; }},
+    {"reshape_wrong", [] { World w; w.a.reshape({3, 3}); }},
+    {"concat_wrong", [] { World w; concat(w.a.reshape({2, 4}), w.b.reshape({4, 2}), 1); }},
+    {"constant_written", [] { World w; Tensor c = w.graph.addConstant(FLOAT, {8}, 1.f, "one"); w.graph.setTileMapping(c, 0); w.scale(c); w.build(); }},
+    {"copy_sizes", [] { World w; Copy copy(w.a, w.b.slice(0, 4)); }},
+    {"copy_types", [] { World w; Copy copy(w.a, w.graph.addVariable(INT, {8}, "ints")); }},
+    {"copy_aliases", [] { World w; Engine engine(w.graph, Copy(w.a, w.b.slice(0, 1).broadcast(8, 0))); }},
+    {"predicate_type", [] { World w; RepeatWhileTrue loop(Sequence(), w.a[0], Sequence()); }},
+    {"predicate_size", [] { World w; If(w.graph.addVariable(INT, {2}, "p"), Sequence(), Sequence()); }},
+    {"stream_unconnected", [] { World w; DataStream s = w.graph.addHostToDeviceFIFO("in", FLOAT, 8); Engine e(w.graph, Copy(s, w.a)); e.loadAndRun(w.device); }},
+    {"stream_elements", [] { World w; DataStream s = w.graph.addHostToDeviceFIFO("in", FLOAT, 4); Copy copy(s, w.a); }},
+    {"stream_buffer", [] { World w; DataStream s = w.graph.addHostToDeviceFIFO("in", FLOAT, 8); Engine e(w.graph, Copy(s, w.a)); float x[9]; e.connectStream("in", x, x + 9); }},
+    {"stream_name", [] { World w; Engine e(w.graph, Sequence()); float x[1]; e.connectStream("in", x); }},
+    {"stream_direction", [] { World w; DataStream s = w.graph.addDeviceToHostFIFO("out", FLOAT, 8); Copy copy(s, w.a); }},
+    {"handle_size", [] { World w; w.graph.createHostRead("a", w.a); Engine e(w.graph, Sequence()); e.load(w.device); readBack<float>(e, "a", 7); }},
+    {"handle_unknown", [] { World w; w.graph.createHostRead("a", w.a); Engine e(w.graph, Sequence()); e.load(w.device); write<float>(e, "a", std::vector<float>(8)); }},
+    {"not_loaded", [] { World w; Engine e(w.graph, Sequence()); e.run(); }},
+    {"no_program", [] { World w; Engine e(w.graph, Sequence()); e.load(w.device); e.run(1); }},
+    {"other_device", [] { World w; Engine e(w.graph, Sequence()); e.load(smallDevice(2)); }},
+    {"bad_version", [] { IPUModel model("ipu9"); }},
+    {"no_file", [] { World w; w.graph.addCodelets("nowhere.cpp"); }},
+    {"broken_codelet", [] { World w; std::stringstream s("#include <poplar/Vertex.hpp>\nclass X : public poplar::Vertex { nonsense };"); w.graph.addCodelets(s); }},
+    {"no_vertex", [] { World w; std::stringstream s("int x;"); w.graph.addCodelets(s); }},
+    {"abort", [] { World w; Engine e(w.graph, Abort("stop here")); e.loadAndRun(w.device); }},
+    {"abort_if", [] { World w; Tensor p = w.graph.addConstant(BOOL, {}, true); w.graph.setTileMapping(p, 0); Engine e(w.graph, AbortOnCondition(p, "it is true")); e.loadAndRun(w.device); }},
+    {"recursion", [] { World w; Function f = w.graph.addFunction(Sequence(Call(0))); Engine e(w.graph, Call(f)); }},
+    {"out_of_memory", [] {
+       IPUModel model("ipu2");
+       model.tilesPerIPU = 4;
+       model.memoryBytesPerTile = 10000;
+       Graph graph(model.createDevice().getTarget());
+       Tensor big = graph.addVariable(FLOAT, {1500}, "big"), small = graph.addVariable(FLOAT, {100}, "small");
+       Tensor middle = graph.addVariable(FLOAT, {500}, "middle"), tiny = graph.addVariable(FLOAT, {10}, "tiny");
+       map(graph, {tiny, small, big, middle}, 2);
+       Engine engine(graph, Sequence());
+     }},
+};
+
+} // namespace
+
+int main(int argc, char **argv) { return runScenario(scenarios, argc, argv); }

@@ -1,0 +1,44 @@
+"""Builds the emulator once, and each C++ case once; tests run cases with arguments and compare what they print."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from snnc.backends.emulator import build
+
+CASES = Path(__file__).parent / "cases"
+
+
+class Cases:
+    """Compiles `cases/<name>.cpp` on first use and runs it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def program(self, name: str) -> Path:
+        output = self.folder / name
+        if not output.exists():
+            flags = ["-O0", "-Wall", "-Wextra", "-Werror", f'-DCODELETS="{CASES / "codelets.cpp"}"']
+            build.compile_program([CASES / f"{name}.cpp"], output, flags=flags)
+        return output
+
+    def run(self, name: str, *arguments: object, stdin: str = "", **environment: str) -> str:
+        """Return standard output; a case that fails fails the test."""
+        result = subprocess.run(
+            [self.program(name), *map(str, arguments)],
+            input=stdin, capture_output=True, text=True, check=False, env={**os.environ, **environment},
+        )  # fmt: skip
+        assert result.returncode == 0, result.stdout + result.stderr
+        return result.stdout
+
+    def json(self, name: str, *arguments: object, **environment: str) -> dict:
+        return json.loads(self.run(name, *arguments, **environment))
+
+
+@pytest.fixture(scope="session")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Cases:
+    build.library()
+    return Cases(tmp_path_factory.mktemp("cases"))

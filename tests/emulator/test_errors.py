@@ -1,0 +1,64 @@
+"""Each check of the API refuses what it must, with a message that names the culprit, and nothing else."""
+
+import pytest
+
+EXPECTED = {
+    "write_write": ("graph_connection_error", ["'work'", "vertex 0 (Scale)", "vertex 1 (Scale)", "a[3:5]", "writes"]),
+    "read_write": ("graph_connection_error", ["'work'", "vertex 0 (Scale)", "vertex 1 (Add<float>)", "a[3:4]", "reads"]),
+    "strided_race": ("graph_connection_error", ["a[4:5]"]),
+    "unmapped_vertex": ("invalid_tile_mapping", ["vertex 0 (Scale)", "'work'"]),
+    "unmapped_tensor": ("invalid_tile_mapping", ["ghost[3:8]", "vertex 0 (Scale)"]),
+    "bad_tile": ("invalid_tile_mapping", ["tile 4", "'a'", "4 tiles"]),
+    "unconnected": ("graph_connection_error", ["'b'", "Add<float>", "not connected"]),
+    "connected_twice": ("graph_connection_error", ["'data'", "twice"]),
+    "unknown_vertex": ("unknown_vertex_type", ["'Nothing'", "Scale"]),
+    "unknown_field": ("unknown_field", ["'datum'", "data, factor"]),
+    "wrong_type": ("type_error", ["'data'", "float", "'ints'", "int"]),
+    "wrong_rank": ("graph_connection_error", ["rank 1", "{2,4}"]),
+    "slice_outside": ("index_error", ["[4:9]", "{8}"]),
+    "index_outside": ("index_error", ["8", "{8}"]),
+    "reshape_wrong": ("index_error", ["{8}", "{3,3}"]),
+    "concat_wrong": ("index_error", ["{4,2}", "{2,4}"]),
+    "constant_written": ("graph_connection_error", ["constant 'one'"]),
+    "copy_sizes": ("graph_connection_error", ["'a' has 8", "'b' has 4"]),
+    "copy_types": ("type_error", ["float", "'ints'"]),
+    "copy_aliases": ("graph_connection_error", ["'b'", "twice"]),
+    "predicate_type": ("type_error", ["RepeatWhileTrue", "'a'"]),
+    "predicate_size": ("graph_connection_error", ["If", "'p'", "2 elements"]),
+    "stream_unconnected": ("stream_connection_error", ["stream in", "not connected"]),
+    "stream_elements": ("stream_connection_error", ["'in' carries 4", "'a' has 8"]),
+    "stream_buffer": ("stream_connection_error", ["'in'", "32 bytes", "36 bytes"]),
+    "stream_name": ("stream_connection_error", ["no stream 'in'"]),
+    "stream_direction": ("stream_connection_error", ["'out'", "other way"]),
+    "handle_size": ("stream_connection_error", ["'a'", "32 bytes", "28"]),
+    "handle_unknown": ("stream_connection_error", ["write", "'a'"]),
+    "not_loaded": ("runtime_error", ["not loaded"]),
+    "no_program": ("index_error", ["run(1)", "1 programs"]),
+    "other_device": ("invalid_machine_model", ["4 tiles", "8"]),
+    "bad_version": ("invalid_machine_model", ["ipu9"]),
+    "no_file": ("file_load_error", ["nowhere.cpp"]),
+    "broken_codelet": ("file_load_error", ["nonsense"]),
+    "no_vertex": ("file_load_error", ["no class derived from poplar::Vertex"]),
+    "abort": ("application_runtime_error", ["stop here"]),
+    "abort_if": ("application_runtime_error", ["it is true"]),
+    "recursion": ("graph_recursion_error", ["function 0"]),
+    "out_of_memory": (
+        "graph_memory_allocation_error",
+        # 2110 floats, 700 bytes of control code, 3174 of stack.
+        ["tile 2", "12314 bytes needed", "10000 bytes available", "big (6000 bytes), middle (2000 bytes), small (400 bytes)"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("scenario", EXPECTED)
+def test_refuses_and_names_the_culprit(cases, scenario):
+    error, parts = EXPECTED[scenario]
+    text = cases.run("errors", scenario)
+    assert text.startswith(f"poplar::{error}: ")
+    for part in parts:
+        assert part in text
+
+
+@pytest.mark.parametrize("scenario", ["disjoint", "interleaved", "same_vertex", "shared_read"])
+def test_allows_what_is_no_race(cases, scenario):
+    assert cases.run("errors", scenario) == "built\n"
