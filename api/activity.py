@@ -10,7 +10,7 @@ from snnc.compiler.step_program import StepProgram
 
 
 def measure_activity(program: StepProgram, inputs: Mapping[str, Array]) -> dict[str, float]:
-    """Return spikes a value and step of every spiking buffer.
+    """Return spikes a value and step of every buffer that sends spikes.
 
     Parameters
     ----------
@@ -20,5 +20,5 @@ def measure_activity(program: StepProgram, inputs: Mapping[str, Array]) -> dict[
         Input id -> [T, B, *shape].
     """
     memory = ReferenceEngine(program)._run(inputs, {})
-    spiking = [name for name, buffer in program.buffers.items() if buffer.kind == "spikes" and buffer.role != "record"]
-    return {name: float(memory[name].mean()) for name in spiking}
+    sending = dict.fromkeys(c.source_buffer for c in program.connections if c.event_driven)
+    return {name: float(memory[name].mean()) for name in sending}

@@ -40,7 +40,7 @@ def run_command(arguments: list[str]) -> int:
         warnings.simplefilter("default" if "SNNC_DEBUG" in os.environ else "ignore")
         warnings.filterwarnings("always", category=UserWarning, module=r"snnc(\.|$)")
         try:
-            code = typer.main.get_command(_app())(arguments, prog_name="snnc", standalone_mode=False)
+            code = typer.main.get_command(make_app())(arguments, prog_name="snnc", standalone_mode=False)
             sys.stdout.flush()
         except (KeyboardInterrupt, typer.Abort):
             fail("interrupted.")
@@ -50,10 +50,13 @@ def run_command(arguments: list[str]) -> int:
             return 0
         except Exception as error:
             return _report(error)
+    if code == INTERRUPTED:
+        fail("interrupted.")
     return code if isinstance(code, int) else 0
 
 
-def _app() -> typer.Typer:
+def make_app() -> typer.Typer:
+    """Return the commands."""
     app = typer.Typer(
         help="snnc compiles spiking neural networks for machines made of many small processors with local memory.",
         no_args_is_help=True,

@@ -207,9 +207,8 @@ def open_engine_of(compiled: Compiled, folder: Path | None) -> Engine:
         from snnc.backends.reference.engine import ReferenceEngine
 
         return ReferenceEngine(compiled.program)
-    from snnc.backends.poplar import build_poplar, open_engine
+    from snnc.backends.poplar.engine import open_engine
 
-    build_poplar(folder)
     return open_engine(folder)
 
 

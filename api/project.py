@@ -66,7 +66,7 @@ def compile_graph(graph: Graph, chosen: Options, activity: Mapping[str, float] |
 def write_project(compiled: Compiled, folder: Path) -> None:
     """Fill `folder`, which is empty or not there yet."""
     if compiled.plan is not None:
-        from snnc.backends.poplar import emit_poplar
+        from snnc.backends.poplar.emit import emit_poplar
 
         emit_poplar(compiled.program, compiled.plan, folder)
     (folder / "model").mkdir(parents=True, exist_ok=True)

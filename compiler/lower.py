@@ -144,10 +144,10 @@ class _Draft:
     sources: dict[tuple[str, str], str] = field(default_factory=dict)
     """(node, port) to the buffer that holds its values."""
 
-    def buffer(self, name: str, role: Role, length: int | None, lifetime: Lifetime, kind: str = "values") -> str:
-        """Add a buffer of `length` elements (None: a scalar) and return its name."""
-        shape = () if length is None else (length,)
-        self.buffers[name] = Buffer(name, role, shape, lifetime, "spikes" if kind == "spikes" else "values")
+    def buffer(self, name: str, role: Role, length: int, lifetime: Lifetime, kind: str = "values") -> str:
+        """Add a buffer of `length` elements and return its name."""
+        assert name not in self.buffers, f"two buffers are called {name}"
+        self.buffers[name] = Buffer(name, role, (length,), lifetime, "spikes" if kind == "spikes" else "values")
         return name
 
     def parameter(self, name: str, label: str, value: Array | float, learnable: bool, flat: bool = True) -> str:
@@ -189,7 +189,7 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
     for canonical, port in zip(kernel.outputs, used, strict=True):
         kind = draft.ports[name, port].kind
         outputs[port] = draft.sources[name, port] = draft.buffer(f"{id_}_{canonical}", "output", length, "sequence", kind)
-    saved = tuple(draft.buffer(f"{id_}_{k}", "saved", length, "sequence") for k in kernel.saved)
+    saved = tuple(draft.buffer(f"{id_}_saved_{k}", "saved", length, "sequence") for k in kernel.saved)
     parameters = []
     for canonical, label in zip(kernel.parameters, (kernel.labels[a] for a in kernel.parameters), strict=True):
         value = population.parameters.get(label, model.parameters[label])

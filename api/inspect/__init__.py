@@ -1,1 +1,8 @@
-"""Reports."""
+"""Reports of a plan: where everything lies, when it runs, what it costs."""
+
+from __future__ import annotations
+
+from snnc.inspect.render import FORMATS, render
+from snnc.inspect.summary import summarise
+
+__all__ = ["FORMATS", "render", "summarise"]

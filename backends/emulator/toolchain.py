@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 EMULATOR = Path(__file__).resolve().parent
@@ -48,8 +49,12 @@ def compiler() -> list[str]:
 
 def compiler_version(command: Sequence[str]) -> str:
     """Return what the compiler says of itself."""
-    result = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
-    return result.stdout
+    return _version(tuple(command))
+
+
+@lru_cache(maxsize=8)
+def _version(command: tuple[str, ...]) -> str:
+    return subprocess.run([*command, "--version"], capture_output=True, text=True, check=False).stdout
 
 
 def is_clang(command: Sequence[str]) -> bool:

@@ -38,9 +38,13 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
     ports = _delta_ports(net, population)
     for port in ports:
         current = population.ports[port]
-        delta = assembly.variable("Tensor", f"d_{current}", f'layout.matrix({population.id}, "d_{current}")', f"gradient of a current of {population.label}")
-        fields.append(vector("Output", "float", f"delta{port}", f"Layout::own({delta}, b)"))
+        own = assembly.variable("Parts", f"d_{current}_own", f'layout.cells({population.id}, poplar::FLOAT, "d_{current}_own", 1)', f"gradient of a current of {population.label}")
+        fields.append(vector("Output", "float", f"delta{port}", f"{own}[b.index]"))
         stores.append({"name": f"delta{port}[n]", "value": f"d_i{port}"})
+        if any(c.port == port and net.input_gradient(c.id) for c in net.incoming(population.id)):
+            sent = assembly.variable("Tensor", f"d_{current}", f'layout.matrix({population.id}, "d_{current}")', "the same, for its sources")
+            fields.append(vector("Output", "float", f"sent{port}", f"Layout::own({sent}, b)"))
+            stores.append({"name": f"sent{port}[c * samples + s]", "value": f"d_i{port}"})
     results = [s["value"] for s in [*stores, *sums]]
     code = needed(population.kernel.backward, results)
     used = reads(code, results)
@@ -158,7 +162,8 @@ def _record_lines(net: Network, assembly: Assembly, population: PopulationInfo, 
 
 def _add_source_gradient(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
     fields = [scalar("Input", "int", "k", "first_clock"), integer("interval", "INTERVAL"), integer("steps", "STEPS"),
-              integer("last", "ITERATIONS - 1"), number("samples", "b.samples"), number("count", "b.count")]  # fmt: skip
+              integer("last", "ITERATIONS - 1"), number("batch", "BATCH"), number("sample", "b.sample"), number("samples", "b.samples"),
+              number("count", "b.count")]  # fmt: skip
     links = net.outgoing(population.id)
     outputs = sorted({step.outputs.index(c.source_buffer) for c in links})
     for o in outputs:
@@ -185,11 +190,11 @@ def _outgoing_fields(net: Network, index: int, connection: ConnectionInfo) -> li
         return [
             *fields,
             number(f"outputs{index}", net.neurons[target.id]),
-            vector("Input", "float", f"delta{index}", f"Layout::samples({delta}, b)"),
+            vector("Input", "float", f"delta{index}", f"{delta}.flatten()"),
             vector("Input", "float", f"weight{index}", f"Layout::neurons({connection.weight}_rows, b)"),
         ]
     offset, width = net.offset(connection.id), net.size(connection.source_buffer)
-    fields.append(vector("Input", "float", f"delta{index}", f"Layout::own({delta}.slice({offset}, {offset + width}, 1), b)"))
+    fields.append(vector("Input", "float", f"delta{index}", f"Layout::own({delta}.slice({offset}, {offset + width}, 0), b)"))
     if connection.weight and net.size(connection.weight) == 1:
         fields.append(scalar("Input", "float", f"weight{index}", f"{connection.weight}_rows[b.group][0]"))
     elif connection.weight:
@@ -201,7 +206,7 @@ def _add_weight_round(net: Network, assembly: Assembly, population: PopulationIn
     links = [link for link in incoming(net, population.id) if link.limited and link.learned]
     ports = sorted({link.connection.port for link in links})
     fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *gradient_fields(links)]
-    fields += [vector("Input", "float", f"delta{p}", f"Layout::own(d_{population.ports[p]}, b)") for p in ports]
+    fields += [vector("Input", "float", f"delta{p}", f"d_{population.ports[p]}_own[b.index]") for p in ports]
     name = assembly.codelet("weight_gradient", "WeightRound", "Adds a further window to the weight gradients.", f"{population.id} {population.label}",
                             tuple(fields), net.cost(f"weight_round.{population.id}"), {"incoming": [link.body() for link in links]})  # fmt: skip
     assembly.loop("backward", block_loop(net, population, "backward_rounds", name, tuple(fields), "a further window"))

@@ -1,18 +1,24 @@
-"""Builds an emitted project against the emulator, without CMake; the result is kept under the hash of what it was made of."""
+"""Builds an emitted project against the emulator, without CMake; what was built is kept by its content."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.emulator.build import compile_program
+from snnc.backends.emulator.build import compile_program, compiler, prefix
+from snnc.backends.emulator.toolchain import cache_dir, compiler_version, digest, machine_id, publish, scratch_beside
 
 SOURCES: Final = ("host.cpp", "snnc_abi.cpp")
+HEADERS: Final = ("snnc_abi.h", "snnc_session.hpp", "snnc_files.hpp", "layout.hpp", "poplar_session.hpp")
 LIBRARY: Final = "libsnnc_project.so"
+FLAGS: Final = ("-O1",)
 
 
 def build_poplar(folder: Path) -> Path:
-    """Return the shared library of the project in `folder`, building it when it is missing or older than its sources.
+    """Return the shared library of the project in `folder`, built when its sources were never built before on this machine.
+
+    Weights and tables are read when the library is opened, so projects that differ in nothing else share it.
 
     Raises
     ------
@@ -22,7 +28,15 @@ def build_poplar(folder: Path) -> Path:
         The compiler refuses the project.
     """
     folder = Path(folder)
-    output = folder / "build" / LIBRARY
-    output.parent.mkdir(exist_ok=True)
-    compile_program([folder / name for name in SOURCES], output, shared=True, flags=["-O1"])
-    return output
+    command = compiler()
+    sources = [(folder / name).read_bytes() for name in (*SOURCES, *HEADERS)]
+    key = digest([*sources, *command, compiler_version(command), *FLAGS, machine_id(), str(prefix())])
+    target = cache_dir() / f"project-{key}"
+    if not (target / LIBRARY).exists():
+        scratch = scratch_beside(target)
+        try:
+            compile_program([folder / name for name in SOURCES], scratch / LIBRARY, shared=True, flags=FLAGS)
+            publish(scratch, target)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return target / LIBRARY

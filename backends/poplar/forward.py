@@ -146,7 +146,7 @@ def _sent(
         else:
             now = assembly.variable("Tensor", f"{buffer}_now", f'layout.matrix({population.id}, "{buffer}_now")', f"values of {population.label}")
             fields.append(vector("Output", "float", f"value{index}", f"Layout::own({now}, b)"))
-            stores.append({"name": f"value{index}[n]", "value": f"o{index}"})
+            stores.append({"name": f"value{index}[c * samples + s]", "value": f"o{index}"})
     return masks, stores
 
 

@@ -140,7 +140,7 @@ def _event_fields(net: Network, store: Store, compacts: bool, forward: bool) -> 
     if compacts:
         fields += [
             number("words", f"{store.owner}.words()"),
-            vector("Input", "unsigned", "mask", f"Layout::samples({name}_mask, r)"),
+            vector("Input", "unsigned", "mask", f"Layout::columns({name}_mask, r)"),
             vector("Input", "unsigned", "first", f"layout.constants({store.owner}.first_of_word, r.tile)"),
         ]
     for index, bus in enumerate(store.buses):
@@ -168,7 +168,7 @@ def _value_fields(net: Network, store: Store, compacts: bool, forward: bool) -> 
     name = store.buffer
     fields = [number("width", store.width), vector("InOut" if compacts else "Input", "float", "store", f"{name}_store[r.index]")]
     if compacts:
-        fields.append(vector("Input", "float", "now", f"Layout::samples({name}_now, r)"))
+        fields.append(vector("Input", "float", "now", f"Layout::columns({name}_now, r)"))
     return fields + [vector("Output", "float", f"window{i}", f"Layout::samples({b.id}_values, r)") for i, b in enumerate(store.buses)]
 
 

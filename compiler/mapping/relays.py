@@ -33,8 +33,7 @@ def relay_cycles(problem: Problem, source: Source, words: int, samples: int, *, 
         if compacts:
             counts |= {"words": words, "ids": events}
     scaled = {key: samples * value for key, value in counts.items()}
-    cycles = float(worker_cycles(problem.costs[name], samples=samples, **scaled))
-    return cycles + problem.target.vertex_start_cycles
+    return problem.target.vertex_start_cycles + float(worker_cycles(problem.costs[name], samples=samples, **scaled))
 
 
 def _share(problem: Problem, source: Source, words: int, most: int) -> int:
@@ -44,7 +43,7 @@ def _share(problem: Problem, source: Source, words: int, most: int) -> int:
 
     def cycles(each: int) -> float:
         compute = sum(problem.target.workers * relay_cycles(problem, source, words, each, compact=forward) for forward in directions)
-        fragments = len(directions) * len(buses) * (2 if source.kind == "spikes" else 1) * ceil_div(problem.batch, each)
+        fragments: int = len(directions) * len(buses) * (2 if source.kind == "spikes" else 1) * ceil_div(problem.batch, each)
         return compute + fragments * problem.target.fragment_cycles
 
     return min(range(1, most + 1), key=cycles)

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.graph import Graph, Linear, Population
+from snnc.compiler.graph import Array, Graph, Linear, Population
 from snnc.frontends.onnx.errors import NotGenericError, OnnxError, ShapeError, TimeMixingError
 from snnc.frontends.onnx.operation import Subgraph
 
@@ -74,7 +74,7 @@ def fingerprint(graph: Graph) -> tuple[object, ...]:
 
 
 def _operation(operation: object) -> object:
-    def array(a: np.ndarray | None) -> object:  # type: ignore[type-arg]
+    def array(a: Array | None) -> object:
         return None if a is None else (a.shape, a.tobytes())
 
     match operation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
@@ -40,7 +40,8 @@ class Plan:
     start: Start
     inputs: Mapping[str, Shape]
     steps: int | None
-    names: set[str] = field(default_factory=set)
+    names: set[str]
+    visible: set[int]
 
 
 class _Builder:
@@ -126,9 +127,7 @@ class _Builder:
         if self.step.operand_sample(operands[0]) != weight.value.shape[1:]:
             raise NotYetError(f"a matrix product of {list(weight.value.shape)} inside a larger value is not read yet.")
         value = np.ascontiguousarray(weight.value, np.float32)
-        self.places[cls] = Place(
-            self.graph.add(self.fresh("linear"), Linear(value, None if bias is None else np.array(bias, np.float32)))
-        )
+        self.places[cls] = Place(self.graph.add(self.fresh("linear"), Linear(value, None if bias is None else np.array(bias, np.float32))))
         self.read(operands[0], self.places[cls].node)
 
     def concat(self, cls: int, operands: tuple[Operand, ...]) -> None:
@@ -181,7 +180,6 @@ def build(plan: Plan) -> Graph:
     """Return the graph of a recovered step."""
     builder = _Builder(plan)
     step, groups = plan.step, plan.groups
-    visible = _visible(step, groups, plan.start)
     done: set[int] = set()
     for cls in groups.order:
         for operand in step.operands(cls):
@@ -192,7 +190,7 @@ def build(plan: Plan) -> Graph:
         if group is not None:
             if group not in done:
                 done.add(group)
-                builder.population(group, {c for c in visible if groups.group.get(c) == group})
+                builder.population(group, {c for c in plan.visible if groups.group.get(c) == group})
         elif cls in groups.bias:
             builder.places[cls] = builder.places[groups.bias[cls]]
         else:
@@ -205,7 +203,8 @@ def build(plan: Plan) -> Graph:
     return builder.graph
 
 
-def _visible(step: Step, groups: Grouping, start: Start) -> set[int]:
+def visible_classes(step: Step, groups: Grouping) -> set[int]:
+    """Return the classes of populations that other nodes or results read."""
     found: set[int] = set()
     for cls in groups.order:
         own = groups.group.get(cls)
@@ -251,11 +250,11 @@ def _check_cycles(graph: Graph) -> None:
 
 def _state_inputs(builder: _Builder) -> None:
     plan = builder.plan
-    for name, cls in plan.start.inputs.items():
+    for given, cls in plan.start.inputs.items():
         group = plan.groups.group.get(cls)
         place = builder.places.get(cls)
         if group is not None and cls in builder.named[group].states:
             node = next(p.node for c, p in builder.places.items() if plan.groups.group.get(c) == group)
-            builder.graph.state_inputs[name] = StateRef(node, builder.named[group].states[cls])
+            builder.graph.state_inputs[given] = StateRef(node, builder.named[group].states[cls])
         elif place is not None:
-            builder.graph.state_inputs[name] = StateRef(place.node, place.port)
+            builder.graph.state_inputs[given] = StateRef(place.node, place.port)

@@ -37,11 +37,13 @@ class Writer:
         self._inside = set(members)
         self._states = states
         self._draft = Draft()
+        self._fired: set[int] = set()
 
     def write(self) -> Draft:
         """Return the draft of the whole group."""
         for cls in self._members:
-            if cls in self._states.computed:
+            if cls in self._states.computed and cls not in self._fired:
+                self._fired.add(cls)
                 self._draft.lines.append(Assignment(f"q{cls}", self._operation(cls, late=True)))
         for cls in self._members:
             self._draft.lines.append(Assignment(f"c{cls}", self._operation(cls, late=False)))
@@ -72,7 +74,12 @@ class Writer:
             return Symbol(f"p{source}_{delay}")
         if source in self._states.computed:
             return Symbol(f"q{source}")
-        return self._operation(source, late=True)
+        if self._step.classes[source].op not in ("gt", "ge"):
+            return self._operation(source, late=True)
+        if source not in self._fired:
+            self._fired.add(source)
+            self._draft.lines.append(Assignment(f"q{source}", self._operation(source, late=True)))
+        return Symbol(f"q{source}")
 
     def _constant(self, value: Array) -> Symbol:
         name = f"k{len(self._draft.constants)}"
@@ -99,7 +106,7 @@ def draft(step: Step, members: list[int], states: States, visible: set[int]) -> 
             made.alias[cls] = int(value.name[1:])
             value = values[value.name]
     keep = {f"c{made.alias.get(c, c)}" for c in visible} | {f"c{c}" for c in states.kept}
-    made.lines = _inline(made.lines, keep)
+    made.lines = _inline(_alive(made.lines, keep), keep)
     return made
 
 
@@ -139,6 +146,16 @@ def _simplify(lines: list[Assignment], constants: dict[str, Array]) -> list[Assi
 
 def _is_late(e: Expression) -> bool:
     return isinstance(e, Symbol) and e.name[0] in "pq"
+
+
+def _alive(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
+    needed = set(keep)
+    found: list[Assignment] = []
+    for line in reversed(lines):
+        if line.target in needed:
+            needed.update(symbols(line.value))
+            found.append(line)
+    return found[::-1]
 
 
 def _inline(lines: list[Assignment], keep: set[str]) -> list[Assignment]:

@@ -135,3 +135,9 @@ class NotGenericError(OnnxError):
     """A dimension that the file declares dynamic changes the recovered network."""
 
     code = "SNNC-E221"
+
+
+class NirNotYetError(OnnxError):
+    """The file is a NIR graph, which this version does not read."""
+
+    code = "SNNC-E222"

@@ -9,7 +9,7 @@ import numpy as np
 
 from snnc.frontends.onnx.elementwise import ELEMENTWISE, apply
 from snnc.frontends.onnx.node import MAX_CONSTANT, Array, Node, check_size
-from snnc.frontends.onnx.shaping import evaluate_linear
+from snnc.frontends.onnx.shaping import evaluate_linear, summary
 
 
 class Evaluator:
@@ -93,5 +93,5 @@ def compute(op: str, attrs: tuple[object, ...], shape: tuple[int, ...], arrays: 
             return result
         case "reduce":
             kind, axes = cast("tuple[str, tuple[int, ...]]", attrs)
-            return np.asarray({"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min}[kind](x, axis=axes, keepdims=True))
+            return summary(kind, x, axes)
     raise ValueError(op)

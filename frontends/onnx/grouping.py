@@ -50,6 +50,7 @@ def grouping(step: Step) -> Grouping:
             continue
         made.group[cls] = cls
         _followers(step, made, loose)
+    _filters(step, made, uses)
     return made
 
 
@@ -112,8 +113,27 @@ def _feeders(step: Step, made: Grouping, loose: list[int], uses: dict[int, list[
             made.group[cls] = owners.pop()  # type: ignore[assignment]
 
 
+def _filters(step: Step, made: Grouping, uses: dict[int, list[tuple[int, int]]]) -> None:
+    """Join a filter without spikes to the one population that it feeds: a synaptic current belongs to its membrane."""
+    changed = True
+    while changed:
+        changed = False
+        for group in made.groups:
+            members = made.members(group)
+            if group not in made.cores or any(step.classes[c].op in ("gt", "ge") for c in members):
+                continue
+            outside = [(user, d) for c in members for user, d in uses[c] if user >= 0 and made.group.get(user) != group]
+            users = {made.group.get(user) for user, _ in outside}
+            if len(users) != 1 or None in users or any(d for _, d in outside):
+                continue
+            owner = users.pop()
+            if owner in made.cores and step.samples[group] == step.samples[made.members(owner)[0]]:
+                made.group.update(dict.fromkeys(members, owner))
+                made.cores.discard(group)
+                changed = True
+                break
+
+
 def _is_sum(step: Step, cls: int) -> bool:
     operands = step.operands(cls)
-    return step.classes[cls].op == "add" and all(
-        not isinstance(o, Const) and step.operand_sample(o) == step.samples[cls] for o in operands
-    )
+    return step.classes[cls].op == "add" and all(not isinstance(o, Const) and step.operand_sample(o) == step.samples[cls] for o in operands)

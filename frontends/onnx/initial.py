@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -13,10 +13,12 @@ from snnc.frontends.onnx.errors import InitialStateError
 from snnc.frontends.onnx.evaluate import Evaluator, compute
 from snnc.frontends.onnx.grouping import Grouping
 from snnc.frontends.onnx.node import Array, Node
-from snnc.frontends.onnx.roll import HEAD_STEPS, Const, InputRef, Operand, Ref
+from snnc.frontends.onnx.roll import Const, InputRef, Operand, Ref
 from snnc.frontends.onnx.states import States
 from snnc.frontends.onnx.step import Step
 
+Fault: TypeAlias = tuple[int, int, float]
+"""Class, step and difference of a value that is not met."""
 _TOLERANCE: Final = 2e-6
 _MAX_TRIALS: Final = 400
 
@@ -85,9 +87,9 @@ class Simulation:
                     group = self._groups.group.get(seen.cls)
                 return self.before(seen.cls, t - seen.delay, group).reshape(self._step.classes[cls].shape)
 
-    def faults(self, classes: list[int]) -> list[tuple[int, int, float]]:
+    def faults(self, classes: list[int]) -> list[Fault]:
         """Return (class, step, difference) of every early value that is not met."""
-        found: list[tuple[int, int, float]] = []
+        found: list[Fault] = []
         for cls in classes:
             made = self._step.classes[cls]
             early = {t: list(nodes) for t, nodes in made.forced.items()}
@@ -100,7 +102,7 @@ class Simulation:
                 found.extend(self._initial_faults(cls, t, nodes))
         return found
 
-    def _initial_faults(self, cls: int, t: int, nodes: list[Node]) -> Iterator[tuple[int, int, float]]:
+    def _initial_faults(self, cls: int, t: int, nodes: list[Node]) -> Iterator[Fault]:
         if self._step.is_layout(cls):
             return
         readers = {self._groups.group.get(cls), None}
@@ -122,14 +124,14 @@ def find_start(step: Step, groups: Grouping, states: Mapping[int, States], seed:
     samples = [Evaluator(seed + k) for k in range(2)]
     classes = [c.id for c in step.classes if c.forced or c.initial]
 
-    def faults(trial: Start) -> list[tuple[int, int, float]]:
+    def faults(trial: Start) -> list[Fault]:
         return [f for s in samples for f in Simulation(step, groups, states, s, trial).faults(classes)]
 
     best = faults(start)
     for group in groups.groups:
         if not best:
             break
-        start, best = _improve(step, groups, states[group], group, start, best, faults)  # type: ignore[arg-type]
+        start, best = _improve(step, states[group], groups.members(group), start, best, faults)
     if best:
         cls, t, difference = best[0]
         when = f"step {t}" if t >= 0 else "the start"
@@ -158,17 +160,17 @@ def _explicit(step: Step, groups: Grouping, states: Mapping[int, States]) -> Sta
     return start
 
 
-def _improve(step, groups, states, group, start, best, faults):  # type: ignore[no-untyped-def]
+def _improve(
+    step: Step, states: States, members: list[int], start: Start, best: list[Fault], faults: Callable[[Start], list[Fault]]
+) -> tuple[Start, list[Fault]]:
     """Try the group's own constants as initial states that the file does not show."""
     open_states = [c for c in states.kept if (c, -1) not in start.values and c not in start.inputs.values()]
-    candidates = _constants(step, groups.members(group))
+    candidates = _constants(step, members)
     if not open_states or not candidates:
         return start, best
     trials = itertools.product([None, *candidates], repeat=len(open_states))
     for trial in itertools.islice(trials, 1, _MAX_TRIALS):
-        given = {
-            (c, -k): v for c, v in zip(open_states, trial, strict=True) if v is not None for k in range(1, states.kept[c] + 1)
-        }
+        given = {(c, -k): v for c, v in zip(open_states, trial, strict=True) if v is not None for k in range(1, states.kept[c] + 1)}
         proposal = Start({**start.values, **given}, start.inputs)
         found = faults(proposal)
         if len(found) < len(best):
@@ -197,6 +199,3 @@ def _difference(a: Array, b: Array) -> float:
     if not np.isfinite(gap).all():
         return float("inf")
     return float((gap / (1.0 + np.abs(a))).max(initial=0.0))
-
-
-HEAD: Final = HEAD_STEPS

@@ -100,7 +100,9 @@ def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
         int(d.dim_value) if d.HasField("dim_value") else (d.dim_param or f"{info.name}.{k}") for k, d in enumerate(tensor.shape.dim)
     )
     if any(d == 0 for d in shape):
-        raise NoTimeError(f"the input '{info.name}' has the shape {list(shape)}: no time steps, samples or values; export it with at least one.")
+        raise NoTimeError(
+            f"the input '{info.name}' has the shape {list(shape)}: no time steps, samples or values; export it with at least one."
+        )
     if any(isinstance(d, int) and d < 0 for d in shape):
         raise MalformedGraphError(f"the input '{info.name}' has the shape {list(shape)}, with a negative size.")
     return shape

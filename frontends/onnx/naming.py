@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from snnc.compiler.expression import Assignment, Call, Expression, Symbol, substitute, symbols
@@ -58,7 +58,7 @@ def _free(base: str, taken: set[str]) -> str:
     name, k = base, 1
     while name in taken:
         k += 1
-        name = f"{base}{k}"
+        name = f"{base.rstrip('1')}{k}"
     taken.add(name)
     return name
 
@@ -110,9 +110,9 @@ def _parameters(
 ) -> dict[str, Array]:
     roles: dict[str, str] = {}
     for target, call in occurrences(made.lines):
-        for k, argument in enumerate(call.args):
+        for position, argument in enumerate(call.args):
             if isinstance(argument, Symbol) and argument.name in made.constants and argument.name not in roles:
-                role = _role(call, k, target, states, fires, made)
+                role = _role(call, position, target, states, fires, made)
                 if role:
                     roles[argument.name] = role
     thresholds = [made.constants[k] for k, r in roles.items() if r == "threshold"]
@@ -124,32 +124,43 @@ def _parameters(
         if not role and value.ndim == 0 and float(value) in (0.0, 1.0):
             final[k] = number(float(value))
             continue
-        role = role or "k"
-        match = next((n for n, v in found.items() if n.rstrip("0123456789") == role and same(v, value)), None)
+        role = role or "k1"
+        match = next((n for n, v in found.items() if n.rstrip("0123456789") == role.rstrip("1") and same(v, value)), None)
         if match is None:
-            match = _free("k1" if role == "k" and "k1" not in taken else role, taken)
+            match = _free(role, taken)
             found[match] = value
         final[k] = Symbol(match)
     used = {s for line in made.lines for s in symbols(substitute(line.value, final))}
     return {n: v for n, v in found.items() if n in used}
 
 
-def _role(
-    call: Call, position: int, target: str, states: Mapping[int, str], fires: Mapping[str, Expression], made: Draft
-) -> str:
+def _role(call: Call, position: int, target: str, states: Mapping[int, str], fires: Mapping[str, Expression], made: Draft) -> str:
     if call.function == "sub" and position == 1 and any(_is_compared(f, call) for f in fires.values()):
         return "threshold"
+    if call.function == "div" and position == 1:
+        return "tau"
     if call.function != "mul":
         return ""
     other = call.args[1 - position]
+    factors = set(_factors(other))
+    for cls, state in states.items():
+        if f"p{cls}_1" in factors:
+            return {"v": "beta", "i_syn": "alpha"}.get(state, "")
     if not isinstance(other, Symbol):
         return ""
     if other.name in fires:
-        return "reset" if target[0] != "c" or int(target[1:]) in states else "graded"
-    for cls, state in states.items():
-        if other.name in (f"p{cls}_1", f"c{cls}"):
-            return {"v": "beta", "i_syn": "alpha"}.get(state, "")
+        whole = any(line.target == target and line.value == call for line in made.lines)
+        return "graded" if whole and target[0] == "c" and int(target[1:]) not in states else "reset"
     return ""
+
+
+def _factors(e: Expression) -> Iterator[str]:
+    match e:
+        case Symbol(name):
+            yield name
+        case Call("mul", (a, b)):
+            yield from _factors(a)
+            yield from _factors(b)
 
 
 def _is_compared(fire: Expression, call: Call) -> bool:
@@ -159,7 +170,12 @@ def _is_compared(fire: Expression, call: Call) -> bool:
 
 
 def _ordered(
-    made: Draft, states: States, names: Mapping[int, str], deep: Mapping[tuple[int, int], str], final: dict[str, Expression], taken: set[str]
+    made: Draft,
+    states: States,
+    names: Mapping[int, str],
+    deep: Mapping[tuple[int, int], str],
+    final: dict[str, Expression],
+    taken: set[str],
 ) -> list[Assignment]:
     """Put the equations in order, with copies of old values where they are read after they have changed."""
     lines = list(made.lines)

@@ -60,9 +60,7 @@ class Pool:
         self.nodes: list[Node] = []
         self._table: dict[Hashable, Node] = {}
 
-    def make(
-        self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Hashable, ...] = (), value: Array | None = None
-    ) -> Node:
+    def make(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Hashable, ...] = (), value: Array | None = None) -> Node:
         """Return the node for `op` over `inputs`, an old one where it exists."""
         key = (op, attrs, tuple(n.id for n in inputs), shape)
         node = self._table.get(key)

@@ -38,7 +38,9 @@ def _loop(call: Call) -> list[Value]:
     states = list(call.arguments[2:])
     count = len(states)
     if len(body.inputs) != count + 2 or len(body.outputs) < count + 1:
-        raise MalformedGraphError(f"{call.where}: its body has {len(body.inputs)} inputs and {len(body.outputs)} outputs for {count} states.")
+        raise MalformedGraphError(
+            f"{call.where}: its body has {len(body.inputs)} inputs and {len(body.outputs)} outputs for {count} states."
+        )
     scans: list[list[Node]] = [[] for _ in body.outputs[count + 1 :]]
     step = 0
     while go and (trips is None or step < trips):
@@ -78,7 +80,8 @@ def _scan(call: Call) -> list[Value]:
     if sequences < 1 or outputs < 0 or len(body.inputs) != len(states) + sequences:
         raise MalformedGraphError(f"{call.where}: its body does not fit its {len(call.arguments)} inputs.")
     for name in ("scan_input_directions", "scan_output_directions"):
-        if any(call.attribute(name, ())):  # type: ignore[call-overload]
+        directions = call.attribute(name, ())
+        if isinstance(directions, tuple) and any(directions):
             raise UnsupportedOperatorError(f"{call.where}: it runs backward in time ({name}); snnc reads forward scans.")
     given_axes = call.attribute("scan_input_axes") or (0,) * sequences
     axes = [call.axis(a, len(n.shape)) for a, n in zip(given_axes, inputs, strict=True)]  # type: ignore[call-overload]

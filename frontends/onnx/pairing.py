@@ -37,7 +37,7 @@ def pair_states(inputs: dict[str, Node], outputs: dict[str, Node]) -> dict[str, 
     if len(outputs) >= len(states) and all(outputs[o].shape == inputs[n].shape for n, o in zip(states, tail, strict=True)):
         return dict(zip(states, tail, strict=True))
     raise StatePairError(
-        f"the inputs {', '.join(states)} look like states of a single step, but the outputs {', '.join(outputs)} cannot be paired with them; "
+        f"the inputs {', '.join(states)} look like states of a single step, but the outputs {', '.join(outputs)} do not pair with them; "
         "return each new state under the name of its input with '_out', in the same order, after the other outputs."
     )
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 import onnx
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import GraphProto, ModelProto, TensorProto
 
 from snnc.frontends.onnx.errors import (
@@ -72,9 +72,11 @@ def _check_opset(model: ModelProto) -> None:
     if not opset:
         raise OpsetError("the model names no opset of ONNX's own operators, so they have no meaning; export it again.")
     if opset > newest:
-        raise OpsetError(f"the model uses opset {opset}; the installed onnx {onnx.__version__} knows up to {newest}. Update onnx, or export an older opset.")
+        raise OpsetError(
+            f"the model uses opset {opset}; the installed onnx {onnx.__version__} knows up to {newest}. Update onnx or export an older one."
+        )
     if opset < OLDEST_OPSET:
-        raise OpsetError(f"the model uses opset {opset}; snnc reads {OLDEST_OPSET} to {newest}. Export it with opset_version={OLDEST_OPSET} or later.")
+        raise OpsetError(f"the model uses opset {opset}; snnc reads {OLDEST_OPSET} to {newest}. Export it with a later opset_version.")
 
 
 def _inline(model: ModelProto) -> ModelProto:

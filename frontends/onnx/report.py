@@ -17,7 +17,10 @@ def assumptions(graph: Graph) -> list[str]:
         said.append("Resets that read the spike of the step before are not differentiated, as in snnTorch.")
     for name, p in spiking:
         if not p.model.states:
-            said.append(f"SNNC-W201: the spiking population '{name}' carries no state from step to step; if its neurons have a membrane, the export lost it.")
+            said.append(
+                f"SNNC-W201: the spiking population '{name}' carries no state from step to step; "
+                "if its neurons have a membrane, the export lost it."
+            )
     return said
 
 

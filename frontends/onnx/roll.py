@@ -117,9 +117,8 @@ class Roller:
         last = live[last_time]
         if len(live) > 1 and len({n.id for n in steps.values()}) == 1:
             return self._static(last)
-        if last.op == "input" and len({n.id for n in live.values()}) == 1 and last.attrs[0] not in self.line.axes:
-            if len(live) == len(steps):
-                return self._static(last)
+        if last.op == "input" and len({n.id for n in steps.values()}) == 1 and last.attrs[0] not in self.line.axes:
+            return self._static(last)
         read = self.line.input_step(last)
         if read is not None:
             if read[1] > last_time:
@@ -191,7 +190,8 @@ class Roller:
         evidence = len(made.nodes)
         if evidence < 2 and len(steps) > 1:
             raise TimeVaryingError(
-                f"no two steps in a row compute '{last.op}' alike (step {last_time} of {self.line.steps}); the model changes from step to step."
+                f"no two steps in a row compute '{last.op}' alike (step {last_time} of {self.line.steps}); "
+                "the model changes from step to step."
             )
         ref = Ref(made.id, delay)
         for time, node in steps.items():
@@ -234,9 +234,10 @@ class Roller:
                 raise TimeVaryingError(f"step {t} reads something else than the input '{name}'.")
             return
         read = self.line.input_step(node)
+        found = f"step {read[1]}" if read else "no single step"
         if read != (name, t - delay) and not (t < delay and node.value is not None and not node.value.any()):
             raise TimeMixingError(
-                f"step {t} reads {'step ' + str(read[1]) if read else 'no single step'} of the input '{name}' where its neighbours read step t - {delay}; "
+                f"step {t} reads {found} of the input '{name}' where its neighbours read step t - {delay}; "
                 "snnc reads the sequence in order."
             )
 
@@ -260,7 +261,8 @@ class Roller:
             return
         if t >= HEAD_STEPS:
             raise TimeVaryingError(
-                f"step {t} computes '{node.op}' of shape {list(node.shape)} where the steps around it compute '{made.op}' of shape {list(made.shape)}; "
+                f"step {t} computes '{node.op}' of shape {list(node.shape)} where the steps around it compute "
+                f"'{made.op}' of shape {list(made.shape)}; "
                 "snnc compiles one step that repeats."
             )
         made.forced.setdefault(t, []).append(node)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from typing import Final
 
 from snnc.compiler.graph import Graph, Shape
-from snnc.frontends.onnx.build import Plan, build
+from snnc.frontends.onnx.build import Plan, build, visible_classes
 from snnc.frontends.onnx.errors import InitialStateError
 from snnc.frontends.onnx.grouping import grouping
 from snnc.frontends.onnx.initial import find_start
@@ -35,17 +35,18 @@ def settle(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | Non
     step = _products_late(step)
     for trial in _trials(step):
         groups = grouping(trial)
-        states = {g: states_of(trial, groups, g) for g in groups.groups}
+        visible = visible_classes(trial, groups)
+        states = {g: states_of(trial, groups, g, visible) for g in groups.groups}
         try:
             start = find_start(trial, groups, states)
         except InitialStateError as error:
             failure = failure or error
             continue
-        return build(Plan(title, trial, groups, states, start, shapes, steps, names))
+        return build(Plan(title, trial, groups, states, start, shapes, steps, names, visible))
     raise failure or InitialStateError("no initial state explains the file's first steps.")
 
 
-def _trials(step: Step):  # type: ignore[no-untyped-def]
+def _trials(step: Step) -> Iterator[Step]:
     yield step
     late = [c for c in step.live() if step.classes[c].op == "linear" and _delay(step, c)][:_MAX_LATE_PRODUCTS]
     for size in range(1, len(late) + 1):

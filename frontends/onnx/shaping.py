@@ -61,7 +61,7 @@ def concat(pool: Pool, parts: tuple[Node, ...], axis: int) -> Node:
     if len(parts) == 1:
         return parts[0]
     size = sum(p.shape[axis] for p in parts)
-    shape = parts[0].shape[:axis] + (size,) + parts[0].shape[axis + 1 :]
+    shape = (*parts[0].shape[:axis], size, *parts[0].shape[axis + 1 :])
     check_size(shape, "the result of Concat")
     if all(p.value is not None for p in parts):
         return pool.const(np.concatenate([p.value for p in parts if p.value is not None], axis))
@@ -108,8 +108,7 @@ def reduce(pool: Pool, x: Node, kind: str, axes: tuple[int, ...], keep: bool) ->
     kept = tuple(1 if k in axes else d for k, d in enumerate(x.shape))
     shape = kept if keep else tuple(d for k, d in enumerate(x.shape) if k not in axes)
     if x.value is not None:
-        function = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min}[kind]
-        return pool.const(np.asarray(function(x.value, axis=axes, keepdims=keep), x.value.dtype))
+        return pool.const(summary(kind, x.value, axes).reshape(shape).astype(x.value.dtype))
     return reshape(pool, pool.make("reduce", (x,), kept, (kind, axes)), shape)
 
 
@@ -117,7 +116,7 @@ def cut(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int = 0) -
     """Return ``x[start:start+size]`` on `axis`, pushed down as far as it goes."""
     if start == 0 and size == x.shape[axis]:
         return x
-    shape = x.shape[:axis] + (size,) + x.shape[axis + 1 :]
+    shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
     if x.value is not None:
         index = (slice(None),) * axis + (slice(start, start + size),)
         return pool.const(x.value[index])
@@ -145,7 +144,7 @@ def _push(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> 
             return transpose(pool, cut(pool, x.inputs[0], order[axis], start, size, depth), tuple(order))
         case "expand":
             inner = _operand(pool, x.inputs[0], len(x.shape), axis, start, size, depth)
-            return expand(pool, inner, x.shape[:axis] + (size,) + x.shape[axis + 1 :])
+            return expand(pool, inner, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
         case "reduce":
             kind, axes = x.attrs
             if axis in axes:  # type: ignore[operator]
@@ -174,7 +173,7 @@ def _push_linear(pool: Pool, x: Node, axis: int, start: int, size: int, depth: i
 def _push_reshape(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
     source = x.inputs[0]
     outer, block = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
-    target = x.shape[:axis] + (size,) + x.shape[axis + 1 :]
+    target = (*x.shape[:axis], size, *x.shape[axis + 1 :])
     for own in range(len(source.shape)):
         inner = math.prod(source.shape[own + 1 :])
         if math.prod(source.shape[:own]) != outer or not inner or (start * block) % inner or (size * block) % inner:
@@ -240,3 +239,15 @@ def evaluate_linear(x: Array, weight: Array, bias: Array | None = None) -> Array
     """Evaluate :func:`linear`."""
     product = x @ weight.T
     return product if bias is None else product + bias
+
+
+def summary(kind: str, x: Array, axes: tuple[int, ...]) -> Array:
+    """Evaluate :func:`reduce`, keeping the axes."""
+    match kind:
+        case "sum":
+            return np.asarray(x.sum(axes, keepdims=True))
+        case "mean":
+            return np.asarray(x.mean(axes, keepdims=True))
+        case "max":
+            return np.asarray(x.max(axes, keepdims=True))
+    return np.asarray(x.min(axes, keepdims=True))

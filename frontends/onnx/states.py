@@ -2,7 +2,7 @@
 
 Every member that its own group reads late is a state, except those that other states already determine: the reset that a
 file computes from the previous membrane is no state beside the membrane. Where several late values have one
-common source, that source is kept instead of them.
+common source, that source is kept instead of them; so is the membrane that a file resets to zero only when it reads it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class States:
     computed: frozenset[int]
 
 
-def states_of(step: Step, groups: Grouping, group: int) -> States:
+def states_of(step: Step, groups: Grouping, group: int, visible: set[int]) -> States:
     """Choose the states of a group."""
     members = groups.members(group)
     late = _late(step, members)
@@ -32,9 +32,15 @@ def states_of(step: Step, groups: Grouping, group: int) -> States:
     computed: set[int] = set()
     _drop(step, members, kept, computed, forced)
     sources = {c: _sources(step, members, c) for c in kept if c not in forced and kept[c] == 1}
+    for cls in [c for c in sources if c not in visible]:
+        source = _reset_source(step, sources[cls], cls)
+        if source is not None:
+            del kept[cls]
+            computed.add(cls)
+            kept[source] = 1
     for cls in sorted(sources, key=members.index, reverse=True):
         for source in sources[cls]:
-            sharing = [c for c in sources if c in kept and (c == source or source in sources[c])]
+            sharing = [c for c in sources if c in kept and c not in visible and (c == source or source in sources[c])]
             if cls in kept and len(sharing) > 1 and source not in sharing:
                 for c in sharing:
                     del kept[c]
@@ -86,9 +92,34 @@ def _follows(step: Step, inside: set[int], cls: int, known: set[int]) -> bool:
     return found
 
 
+def _reset_source(step: Step, sources: list[int], cls: int) -> int | None:
+    """Return the membrane where `cls` is that membrane times constants and (1 - spike), else None."""
+    stack, spikes, reached = [cls], False, set[int]()
+    while stack:
+        current = stack.pop()
+        made, operands = step.classes[current], step.operands(current)
+        if made.op == "mul":
+            stack.extend(o.cls for o in operands if isinstance(o, Ref))
+        elif made.op == "sub" and isinstance(operands[0], Const) and isinstance(operands[1], Ref) and _fires(step, operands[1].cls):
+            spikes = True
+        elif made.op == "gt":
+            return None
+        else:
+            reached.add(current)
+    return reached.pop() if spikes and len(reached) == 1 and reached <= set(sources) else None
+
+
+def _fires(step: Step, cls: int) -> bool:
+    made = step.classes[cls]
+    if made.op == "mul" and any(isinstance(o, Const) for o in step.operands(cls)):
+        return any(isinstance(o, Ref) and _fires(step, o.cls) for o in step.operands(cls))
+    return made.op == "gt"
+
+
 def _sources(step: Step, members: list[int], cls: int) -> list[int]:
     position = {c: k for k, c in enumerate(members)}
-    frontier, found = {cls}, []
+    frontier = {cls}
+    found: list[int] = []
     while True:
         latest = max(frontier, key=position.__getitem__)
         frontier.discard(latest)

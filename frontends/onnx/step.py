@@ -139,7 +139,7 @@ class Step:
         if batch is not None:
             first = full[(slice(None),) * batch + (slice(0, 1),)]
             if not (full == first).all():
-                raise TimeVaryingError(f"a constant of shape {list(array.shape)} differs between the samples of the batch; snnc compiles one model for all samples.")
+                raise TimeVaryingError(f"a constant of shape {list(array.shape)} differs within the batch; all samples share one model.")
             full = first
         if full.size == 1 or (full == full.reshape(-1)[0]).all():
             return np.asarray(full.reshape(-1)[0])
@@ -179,7 +179,9 @@ def _batch(step: Step, made: StepClass, found: list[int | None]) -> int | None:
             outer = math.prod(shape[:batch])
             fits = [k for k, d in enumerate(made.shape) if d == shape[batch] and math.prod(made.shape[:k]) == outer]
             if not fits:
-                raise StepGraphError(f"a reshape of {list(shape)} to {list(made.shape)} mixes the samples of a batch; snnc runs each sample by itself.")
+                raise StepGraphError(
+                    f"a reshape of {list(shape)} to {list(made.shape)} mixes the samples of a batch; snnc runs each sample by itself."
+                )
             return fits[0]
         case "transpose":
             return made.attrs.index(batch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from snnc.frontends.onnx import shaping
 from snnc.frontends.onnx.errors import TimeMixingError
@@ -120,7 +121,7 @@ def stacked(pool: Pool, line: Timeline, output: Node, axis: int) -> list[Node] |
         late = [line.latest[n.id] for n in rows]
         if any(k > t for t, k in enumerate(late)) or late[-1] < 0:
             return None
-        rising = all(b - a == 1 for a, b in zip(late[line.steps // 2 :], late[line.steps // 2 + 1 :], strict=False))
+        rising = all(b - a == 1 for a, b in pairwise(late[line.steps // 2 :]))
         return rows if rising and last > late[0] else None
     depths = [n.depth for n in rows]
-    return rows if all(b > a for a, b in zip(depths[1:], depths[2:], strict=False)) and line.steps > 2 else None
+    return rows if all(b > a for a, b in pairwise(depths[1:])) and line.steps > 2 else None

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import snnc
 from snnc import errors, options
 from snnc.compiler.errors import UnknownLossError

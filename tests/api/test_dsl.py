@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import snnc
 from snnc.compiler.errors import CycleWithoutDelayError, DuplicateNodeError, InvalidValueError
 from snnc.compiler.graph import Edge, Flatten, Linear, Population

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+
 from snnc import errors
 from snnc.data import pick, read_arrays, write_arrays
 from snnc.files import MARK, whole_file, whole_folder
@@ -61,7 +62,7 @@ def test_bad_data_files_are_refused_with_a_code(tmp_path, write, error):
 
 
 def test_a_missing_array_is_named_with_what_is_there(tmp_path):
-    with pytest.raises(errors.MissingArrayError, match="'x'.*holds y"):
+    with pytest.raises(errors.MissingArrayError, match=r"'x'.*holds y"):
         pick({"y": np.zeros(1)}, "x", tmp_path)
 
 

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import json
+import re
+import sys
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "compiler"))
+
+from test_mapping_nets import w1
+
+from snnc.compiler.mapping import make_plan
+from snnc.compiler.mapping.errors import ReportOptionError
+from snnc.compiler.plan import Plan
+from snnc.compiler.step_program import StepProgram
+from snnc.compiler.targets import load_target
+from snnc.inspect import FORMATS, render, summarise
+
+EVIL = ['"; system("touch x"); //', "<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "\x1b[31mred\n{{ 7 * 7 }}"]
+
+
+@cache
+def planned(label: str = "hidden", target: str = "gc200") -> tuple[Plan, StepProgram]:
+    program = w1()
+    program = replace(
+        program,
+        name=label,
+        populations=tuple(replace(p, label=f"{label} {p.id}") for p in program.populations),
+        inputs=tuple(replace(i, label=label) for i in program.inputs),
+        assumptions=(label,),
+    )
+    plan = make_plan(
+        program, load_target(target), steps=100, batch=64, activity={"x0": 0.05, "p0_o0": 0.05}, activity_source=f"measured: {label}"
+    )
+    return plan, program
+
+
+class Page(HTMLParser):
+    """Collects tags and what a page would load."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.loads: list[str] = []
+        self.scripts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.loads += [value or "" for name, value in attrs if name in ("src", "href")]
+        assert not any(name.startswith("on") for name, _ in attrs)
+
+
+def test_text_tells_the_plan_in_six_lines_and_a_row_for_each_layer() -> None:
+    plan, program = planned()
+    lines = render(plan, "text", program=summarise(program)).splitlines()
+    assert [line.split()[0] for line in lines[:6]] == ["network", "schedule", "placement", "memory", "time", "activity"]
+    assert lines[6] == ""
+    assert [line.split()[:2] for line in lines[8:10]] == [["hidden", "p0"], ["hidden", "p1"]]
+    assert "101 iterations of 2 stages" in lines[1]
+    assert f"{max(plan.tile_memory):,} of 638,976 bytes" in lines[3]
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("target", ["gc200", "m2000", "pod16"])
+def test_every_format_is_written_without_a_program_too(fmt: str, target: str) -> None:
+    assert len(render(planned(target=target)[0], fmt)) > 500
+
+
+def test_json_holds_the_numbers_of_the_plan() -> None:
+    plan, program = planned()
+    data = json.loads(render(plan, "json", program=summarise(program)))
+    assert data["cycles"] == plan.cycles
+    assert data["facts"]["iterations"] == 101
+    assert [layer["neurons"] for layer in data["layers"]] == [256, 20]
+    assert sum(p["predicted_total"] for p in data["phases"]) == pytest.approx(plan.cycles)
+
+
+def test_the_page_needs_nothing_from_elsewhere() -> None:
+    plan, program = planned()
+    page = Page(render(plan, "html", program=summarise(program)))
+    assert set(page.loads) <= {"data:,"}
+    assert page.tags.count("script") == 2
+    assert "canvas" in page.tags
+    assert len(render(plan, "html")) < 200_000
+
+
+@pytest.mark.parametrize("name", EVIL)
+def test_names_of_the_model_cannot_become_markup(name: str) -> None:
+    plan, program = planned(name)
+    html = render(plan, "html", program=summarise(program))
+    page = Page(html)
+    assert page.tags.count("script") == 2
+    assert "img" not in page.tags
+    assert "<script>alert" not in html
+    embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
+    assert embedded is not None
+    assert json.loads(embedded[1])["layers"][0] == f"{name} p0"
+    assert "49" not in json.loads(embedded[1])["layers"][0]
+
+
+@pytest.mark.parametrize("name", EVIL[:3])
+def test_names_of_the_model_stay_text_in_the_map(name: str) -> None:
+    root = ET.fromstring(render(planned(name)[0], "svg"))
+    assert not root.findall(".//{*}script")
+    assert not root.findall(".//{*}img")
+
+
+def test_text_for_terminals_holds_no_control_characters() -> None:
+    plan, program = planned(EVIL[3])
+    text = render(plan, "text", program=summarise(program))
+    assert all(c.isprintable() or c == "\n" for c in text)
+
+
+def test_the_map_has_a_cell_for_every_tile() -> None:
+    root = ET.fromstring(render(planned()[0], "svg"))
+    titled = [r for r in root.findall("{*}rect") if r.find("{*}title") is not None]
+    assert len(titled) == 1472
+    assert len({(r.get("x"), r.get("y")) for r in titled}) == 1472
+    assert len({r.get("x") for r in titled}) == 46
+
+
+def test_the_map_of_a_large_machine_stays_small() -> None:
+    assert len(render(planned(target="pod16")[0], "svg")) < 400_000
+
+
+def test_emulated_cycles_stand_beside_predicted_ones() -> None:
+    plan, _ = planned()
+    step = {
+        "name": "F2 neurons",
+        "executions": 3 * plan.iterations,
+        "compute_cycles_busiest": 3e6,
+        "sync_cycles": 3.0,
+        "exchange_cycles": 30.0,
+    }
+    data = json.loads(render(plan, "json", profile={"steps": [step]}))
+    row = next(p for p in data["phases"] if p["name"] == "forward: neurons")
+    assert row["emulated"] == {"compute": 1e6, "sync": 1.0, "exchange": 10.0}
+    assert data["emulated"] is None
+    html = render(plan, "html", profile={"steps": [step]})
+    assert "emulated" in html
+    assert "emulated" not in render(plan, "html").lower().replace(".bar.emulated", "")
+
+
+def test_predicted_numbers_are_labelled() -> None:
+    plan, program = planned()
+    assert "predicted" in render(plan, "text", program=summarise(program))
+    assert render(plan, "html").count("predicted") > 10
+
+
+def test_a_profile_of_something_else_is_refused() -> None:
+    with pytest.raises(ReportOptionError, match="SNNC-E315"):
+        render(planned()[0], "html", profile={"steps": 3})
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(ReportOptionError, match=r"SNNC-E315.*'pdf'.*html, text, json, svg"):
+        render(planned()[0], "pdf")
+
+
+def test_a_summary_is_plain_data() -> None:
+    summary = summarise(w1())
+    assert json.loads(json.dumps(summary)) == summary
+    assert summary["parameters"] == 256 * (700 + 256) + 20 * 256 + 2

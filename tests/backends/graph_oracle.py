@@ -95,7 +95,10 @@ class TorchGraph(torch.nn.Module):
         return {label: value for label, value in self.values.items() if value.requires_grad}
 
     def forward(self, inputs, initial=None):
-        """Input name -> [T, B, *shape] to output name -> [T, B, *shape]; `initial`: (population, state) or (population, port) -> [B, *shape]."""
+        """Input name -> [T, B, *shape] to output name -> [T, B, *shape].
+
+        `initial`: (population, state) or (population, port, "port") -> [B, *shape].
+        """
         initial = initial or {}
         steps, batch = next(iter(inputs.values())).shape[:2]
         history, states, self.batch = {}, {}, batch

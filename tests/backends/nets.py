@@ -100,4 +100,19 @@ def behind_linear(random):
     return graph
 
 
+def of_model(random, model):
+    """A hidden population of any model: all its parameters are learnable, and it feeds back to all its ports."""
+    graph = Graph(model.name)
+    graph.add("x", Input((6,)))
+    graph.add("hidden", Population(model, (8,), {}, frozenset(model.parameters)))
+    graph.add("readout", Population(LI(0.9), (4,)))
+    for port in model.inputs:
+        join(graph, f"in_{port}", linear(random, 8, 6, bias=True, gain=3), "x", "hidden", target_port=port)
+        join(graph, f"rec_{port}", linear(random, 8, 8), "hidden", "hidden", delay=1, target_port=port)
+    join(graph, "out", linear(random, 4, 8), "hidden", "readout")
+    graph.add("y", Output())
+    graph.connect("readout", "y")
+    return graph
+
+
 NETS = (dense, recurrent, skip, delayed, feedback, learnable, behind_linear)

@@ -68,7 +68,9 @@ def test_run_takes_an_array_or_a_mapping():
     assert session.run(x)["y"].shape == (5, 3, 4)
 
 
-@pytest.mark.parametrize(("layout", "order"), [(Layout(1, 0), (1, 0, 2)), (Layout(0, 1), (0, 1, 2)), (Layout(2, 0), (1, 2, 0)), (Layout(2, 1), (2, 1, 0))])
+@pytest.mark.parametrize(
+    ("layout", "order"), [(Layout(1, 0), (1, 0, 2)), (Layout(0, 1), (0, 1, 2)), (Layout(2, 0), (1, 2, 0)), (Layout(2, 1), (2, 1, 0))]
+)
 def test_layouts_of_files_are_kept_both_ways(layout, order):
     graph, x = graph_of(), values(5, 3, 6)
     wanted = session_of(graph).run(x)["y"]

@@ -412,7 +412,8 @@ Tensor concat(ArrayRef<Tensor> tensors, unsigned dimension) {
         throw index_error("concat: shape " + t.shapeToString() + " does not fit " + tensors[0].shapeToString() + " along dimension " +
                           std::to_string(dimension));
     shape[dimension] += t.dim(dimension);
-    for (const core::Run &run : core::runsOf(t.dimRoll(dimension, 0).data().view)->runs)
+    const std::shared_ptr<const core::RunList> part = core::runsOf(t.dimRoll(dimension, 0).data().view);
+    for (const core::Run &run : part->runs)
       list->append(run);
   }
   View view;

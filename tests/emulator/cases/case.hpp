@@ -1,6 +1,7 @@
 // What every case needs: a small machine, errors as text, vectors in and out.
 #pragma once
 
+#include <poplar/DeviceManager.hpp>
 #include <poplar/Engine.hpp>
 #include <poplar/Graph.hpp>
 #include <poplar/IPUModel.hpp>

@@ -1,0 +1,58 @@
+"""The plan in six lines."""
+
+from __future__ import annotations
+
+from snnc.compiler.plan import Plan
+
+
+def plan_lines(plan: Plan) -> list[tuple[str, str]]:
+    """Return six (title, sentence) pairs."""
+    memory, cycles = plan.tile_memory, plan.cycles
+    busiest = max(range(len(memory)), key=memory.__getitem__)
+    name = max(plan.memory, key=lambda category: plan.memory[category][busiest])
+    parts = {kind: sum(p.runs * getattr(p, kind) for p in plan.phases) / cycles for kind in ("compute", "exchange", "sync")}
+    stages = 1 + max(p.stage for p in plan.populations)
+    blocks = sum(p.tiles for p in plan.populations) if plan.target.tiles >= len(plan.populations) else plan.target.tiles
+    relays = len({r.tile for b in plan.buses for r in b.relays})
+    kind = "training step" if plan.training else "forward pass"
+    sizes = " + ".join(f"{p.neurons:,}" for p in plan.populations[:6]) + (" + …" if len(plan.populations) > 6 else "")
+    events = [b for b in plan.buses if b.kind == "events"]
+    limited = [b for b in events if b.capacity < b.width]
+    windows = ", ".join(f"{b.capacity:,} of {b.width:,}" for b in limited[:4]) + (" …" if len(limited) > 4 else "")
+    activity = ", ".join(f"{100 * value:.3g} %" for value in list(plan.activity.values())[:6])
+    return [
+        (
+            "network",
+            f"{plan.name} on {plan.target.name}: {sizes} neurons, {_many(len(plan.connections), 'connection')}, "
+            f"T = {plan.steps}, batch {plan.batch}",
+        ),
+        ("schedule", f"{_many(plan.iterations, 'iteration')} of {_many(stages, 'stage')}, {_many(plan.interval, 'iteration')} a time step"),
+        (
+            "placement",
+            f"{_many(blocks, 'tile')} of neurons and {_many(relays, 'relay tile')} of {plan.target.tiles:,} "
+            f"({plan.chips_used} of {_many(plan.target.chips, 'chip')})",
+        ),
+        (
+            "memory",
+            f"{memory[busiest]:,} of {plan.target.tile_bytes:,} bytes on the fullest tile "
+            f"({100 * memory[busiest] / plan.target.tile_bytes:.0f} %), most of it {name}",
+        ),
+        (
+            "time",
+            f"{1e3 * plan.seconds:.4g} ms a {kind} predicted, {plan.batch / plan.seconds:,.0f} samples/s "
+            f"({', '.join(f'{kind} {100 * share:.0f} %' for kind, share in parts.items())})",
+        ),
+        (
+            "activity",
+            f"{activity or 'no spikes'} ({plan.activity_source}); windows hold "
+            + (
+                f"{windows} events, {'further ones follow' if limited[0].mode == 'exact' else 'more are dropped'}"
+                if limited
+                else "every event"
+            ),
+        ),
+    ]
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,38 @@
+"""Colours that colour-blind readers can tell apart (Okabe & Ito 2008), and a ramp (viridis, Smith & van der Walt 2015)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+LAYERS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#B8A800")
+RELAY: Final = "#8a94a3"
+EMPTY: Final = "#eceff3"
+RAMP: Final = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")
+PARTS: Final = {"compute": "#0072B2", "sync": "#9aa5b1", "exchange": "#E69F00"}
+MEMORY: Final = {
+    "weights": "#0072B2",
+    "optimiser": "#56B4E9",
+    "gradients": "#CC79A7",
+    "history": "#009E73",
+    "relays": "#E69F00",
+    "records": "#B8A800",
+    "exchange": "#D55E00",
+    "code": "#7f8c9a",
+}
+
+
+def layer_colour(index: int) -> str:
+    """Colour of the layer with number `index`; colours repeat after eight."""
+    return LAYERS[index % len(LAYERS)]
+
+
+def ink_on(colour: str) -> str:
+    """Dark or white text, whichever is read better on `colour` (relative luminance as in WCAG 2.1, linear terms only)."""
+    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return "#1c2530" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5 else "#ffffff"
+
+
+def mixed(colour: str, strength: float) -> str:
+    """`colour` thinned with white; `strength` 1 leaves it, 0 is white."""
+    channels = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(255 - (255 - c) * strength):02x}" for c in channels)

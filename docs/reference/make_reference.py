@@ -1,0 +1,113 @@
+"""Write errors.md, cli.md and python.md from the installed snnc: ``python docs/reference/make_reference.py``."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+import textwrap
+from pathlib import Path
+
+import typer
+
+import snnc
+from snnc.cli import make_app
+from snnc.compiler.errors import SnncError
+
+LEVELS = {
+    "0": "The network",
+    "1": "Neurons, and networks written in Python",
+    "2": "Model files",
+    "3": "Mapping onto a machine",
+    "4": "Building and running programs",
+    "5": "Data, options and the command line",
+}
+ERRORS = """# Errors
+
+Every error that a user can repair has a class of its own with a code that stays. The command line prints it as one line on stderr,
+`error: SNNC-E111: …`, and exits with 2 (with 3 where a tool is missing from the machine). Programs catch `snnc.SnncError` or one of its
+subclasses. The message says what is wrong, where, the numbers, and what helps. `SNNC_DEBUG=1` adds a traceback.
+
+This page is written by `make_reference.py`; a test compares it with the classes.
+"""
+CLI = """# Command line
+
+Results go to stdout, notes, warnings, errors and progress to stderr. With `--json` stdout is JSON and nothing else. Exit codes: 0; 2 for an error
+with a [code](errors.md); 3 for a missing tool; 130 after Ctrl-C. Files and folders appear whole or not at all. Arrays are read from npz archives
+without pickle. This page is written by `make_reference.py`.
+"""
+PYTHON = """# Python
+
+`import snnc` imports nothing heavy; names are loaded when they are first used. This page is written by `make_reference.py`.
+
+A session (`snnc.compile`, `snnc.open`) has `run`, `step`, `reset`, `fit`, `predict`, `evaluate`, `state_dict`, `load_state_dict`, `save`, `load`,
+`counters`, `report`, `show` and `close`, and the attributes `graph`, `program`, `options`, `plan` and `project`.
+"""
+
+
+def error_classes() -> list[type[SnncError]]:
+    """Return all error classes of snnc, by code."""
+    for package in ("snnc", "snnc.compiler", "snnc.frontends", "snnc.backends"):
+        for module in pkgutil.walk_packages(importlib.import_module(package).__path__, package + "."):
+            importlib.import_module(module.name)
+    found: list[type[SnncError]] = []
+    waiting: list[type[SnncError]] = [SnncError]
+    while waiting:
+        kind = waiting.pop()
+        found.append(kind)
+        waiting += kind.__subclasses__()
+    return sorted({kind for kind in found if kind.__module__.startswith("snnc.")}, key=lambda kind: kind.code)
+
+
+def errors_page() -> str:
+    lines = [ERRORS]
+    level = ""
+    for kind in error_classes():
+        if kind.code[6] != level:
+            level = kind.code[6]
+            lines += [f"\n## {LEVELS[level]}\n", "| code | class | meaning |", "|---|---|---|"]
+        meaning = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
+        lines.append(f"| `{kind.code}` | `{kind.__name__}` | {meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def cli_page() -> str:
+    lines = [CLI]
+    group = typer.main.get_command(make_app())
+    for name, command in group.commands.items():
+        paragraphs = inspect.cleandoc(command.help).split("\n\n")
+        example = next(p for p in paragraphs if p.startswith("Example: ")).removeprefix("Example: ")
+        lines += [f"## snnc {name}\n", *(f"{' '.join(p.split())}\n" for p in paragraphs if not p.startswith("Example: ")), f"```sh\n{example}\n```\n"]
+        lines += ["| option | meaning |", "|---|---|"]
+        for option in command.params:
+            names = ", ".join(f"`{o}`" for o in option.opts) if option.param_type_name == "option" else f"`{option.metavar or option.name.upper()}`"
+            lines.append(f"| {names} | {(getattr(option, 'help', '') or '').replace('|', '/')} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def python_page() -> str:
+    lines = [PYTHON]
+    for name in snnc.__all__:
+        value = getattr(snnc, name)
+        text = inspect.getdoc(value) or ""
+        try:
+            signature = re.sub(r" at 0x\w+", "", str(inspect.signature(value)))
+        except ValueError:
+            signature = ""
+        signature = re.sub(r"(snnc|numpy)\.[\w.]*\.(\w+)", r"\2", signature.replace("'", ""))
+        if len(signature) > 120 or (inspect.isclass(value) and issubclass(value, Exception)):
+            signature = "(…)"
+        lines += [f"## snnc.{name}\n", f"`{name}{signature}`\n", f"```text\n{textwrap.dedent(text)}\n```\n"]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    here = Path(__file__).parent
+    for name, text in (("errors", errors_page()), ("cli", cli_page()), ("python", python_page())):
+        (here / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

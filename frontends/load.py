@@ -1,0 +1,40 @@
+"""Read a model file of any kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from snnc.compiler.graph import Graph
+from snnc.frontends.onnx.errors import NirNotYetError, UnreadableFileError
+from snnc.frontends.onnx.load import load_onnx
+
+_HDF5: Final = b"\x89HDF\r\n\x1a\n"
+
+
+def load(path: str | Path, *, dt: float | None = None, steps: int | None = None) -> Graph:
+    """Read a model file, told apart by its content.
+
+    Parameters
+    ----------
+    path
+        The file.
+    dt
+        Length of one time step in seconds, for formats in continuous time.
+    steps
+        Number of time steps where the file leaves it open.
+
+    Raises
+    ------
+    SnncError
+        The file cannot be read; the message says why.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_HDF5))
+    except OSError as error:
+        raise UnreadableFileError(f"{path} cannot be read: {error.strerror or error}.") from None
+    if head == _HDF5 or path.suffix.lower() == ".nir":
+        raise NirNotYetError(f"{path} is a NIR file (HDF5); NIR files are not read yet. Export the model to ONNX.")
+    return load_onnx(path, dt=dt, steps=steps)

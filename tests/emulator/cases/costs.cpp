@@ -1,0 +1,145 @@
+// Programs whose memory, bytes and cycles can be worked out by hand; prints the profile as JSON.
+#include "case.hpp"
+
+namespace {
+
+int number(char **argv, int i) { return std::atoi(argv[i]); }
+
+void runAndShow(Graph &graph, const Device &device, const Program &program, unsigned runs = 1) {
+  Engine engine(graph, program);
+  engine.load(device);
+  for (unsigned i = 0; i < runs; ++i)
+    engine.run();
+  std::cout << engine.getEmulatorProfile().toJson() << "\n";
+}
+
+/// 16 ints on tile 0 are read in full by a vertex on each of the given tiles; out and data of each are on tile `home`.
+void broadcast(int argc, char **argv) {
+  const Device device = smallDevice(unsigned(number(argv, 2)));
+  Graph graph(device.getTarget());
+  graph.addCodelets(CODELETS);
+  const Tensor in = graph.addVariable(INT, {16}, "in");
+  graph.setTileMapping(in, 0);
+  const ComputeSet cs = graph.addComputeSet("spread");
+  for (int i = 3; i < argc; ++i) {
+    const unsigned tile = unsigned(number(argv, i));
+    const Tensor out = graph.addVariable(INT, {16}, "out");
+    graph.setTileMapping(out, tile);
+    // Two vertices a tile: what reaches a tile twice is sent once.
+    for (const Interval part : {Interval(0, 8), Interval(8, 16)}) {
+      const VertexRef v = graph.addVertex(cs, "CopyIn", {{"in", in}, {"out", out.slice(part)}});
+      graph.setTileMapping(v, tile);
+      graph.setPerfEstimate(v, 10);
+    }
+  }
+  runAndShow(graph, device, Execute(cs));
+}
+
+/// A vertex on tile 1 updates two rows of 4 ints of a matrix, columns 2 to 6, that lies on tile 0.
+void remote() {
+  const Device device = smallDevice();
+  Graph graph(device.getTarget());
+  graph.addCodelets(CODELETS);
+  const Tensor matrix = graph.addVariable(INT, {2, 8}, "matrix");
+  graph.setTileMapping(matrix, 0);
+  const ComputeSet cs = graph.addComputeSet("update");
+  const VertexRef v = graph.addVertex(cs, "AddOne", {{"data", matrix.slice(2, 6, 1).flatten()}});
+  graph.setTileMapping(v, 1);
+  graph.setPerfEstimate(v, 7);
+  runAndShow(graph, device, Repeat(3, Execute(cs)));
+}
+
+/// V vertices of `cycles` worker cycles on tile 2.
+void equal(char **argv) {
+  const Device device = smallDevice();
+  Graph graph(device.getTarget());
+  graph.addCodelets(CODELETS);
+  const ComputeSet cs = graph.addComputeSet("equal");
+  for (int i = 0; i < number(argv, 2); ++i) {
+    const Tensor t = graph.addVariable(INT, {1}, "t");
+    graph.setTileMapping(t, 2);
+    const VertexRef v = graph.addVertex(cs, "AddOne", {{"data", t}});
+    graph.setTileMapping(v, 2);
+    graph.setPerfEstimate(v, std::uint64_t(number(argv, 3)));
+  }
+  runAndShow(graph, device, Execute(cs));
+}
+
+/// Vertices on tile 1 that count the given cycles.
+void counted(int argc, char **argv) {
+  const Device device = smallDevice();
+  Graph graph(device.getTarget());
+  graph.addCodelets(CODELETS);
+  const ComputeSet cs = graph.addComputeSet("counted");
+  for (int i = 2; i < argc; ++i) {
+    const Tensor t = graph.addVariable(INT, {1}, "t");
+    graph.setTileMapping(t, 1);
+    const VertexRef v = graph.addVertex(cs, "Counted", {{"data", t}});
+    graph.setInitialValue(v["cycles"], number(argv, i));
+    graph.setTileMapping(v, 1);
+  }
+  runAndShow(graph, device, Execute(cs), 2);
+}
+
+/// One MultiVertex over n ints, 10 cycles each.
+void multi(char **argv) {
+  const Device device = smallDevice();
+  Graph graph(device.getTarget());
+  graph.addCodelets(CODELETS);
+  const Tensor t = graph.addVariable(INT, {std::size_t(number(argv, 2))}, "t");
+  graph.setTileMapping(t, 1);
+  const ComputeSet cs = graph.addComputeSet("multi");
+  graph.setTileMapping(graph.addVertex(cs, "CountedMulti", {{"data", t}}), 1);
+  runAndShow(graph, device, Execute(cs));
+}
+
+/// A vertex that neither counts nor has an estimate, over 20 ints.
+void guessed() {
+  const Device device = smallDevice();
+  Graph graph(device.getTarget());
+  graph.addCodelets(CODELETS);
+  const Tensor t = graph.addVariable(INT, {20}, "t");
+  graph.setTileMapping(t, 0);
+  const ComputeSet cs = graph.addComputeSet("guessed");
+  graph.setTileMapping(graph.addVertex(cs, "AddOne", {{"data", t}}), 0);
+  runAndShow(graph, device, Execute(cs));
+}
+
+/// A copy of 64 floats from tile 0 to tile 1 (first half) and within tile 0 (second half).
+void copy() {
+  const Device device = smallDevice();
+  Graph graph(device.getTarget());
+  const Tensor a = graph.addVariable(FLOAT, {64}, "a"), b = graph.addVariable(FLOAT, {64}, "b");
+  graph.setTileMapping(a, 0);
+  graph.setTileMapping(b.slice(0, 32), 1);
+  graph.setTileMapping(b.slice(32, 64), 0);
+  runAndShow(graph, device, Repeat(2, Copy(a, b)));
+}
+
+/// Memory of every category on tile 0 and 1.
+void memory() {
+  const Device device = smallDevice();
+  Graph graph(device.getTarget());
+  graph.addCodelets(CODELETS);
+  const Tensor a = graph.addVariable(FLOAT, {100}, "a"), b = graph.addConstant(FLOAT, {10}, 1.f, "b"), out = graph.addVariable(FLOAT, {}, "out");
+  map(graph, {a, b}, 0);
+  map(graph, {out}, 1);
+  const ComputeSet cs = graph.addComputeSet("dot");
+  const VertexRef v = graph.addVertex(cs, "Dot", {{"a", a.slice(0, 10)}, {"b", b}, {"out", out}});
+  graph.setTileMapping(v, 1);
+  runAndShow(graph, device, Execute(cs));
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  return runScenario({{"broadcast", [&] { broadcast(argc, argv); }},
+                      {"remote", remote},
+                      {"equal", [&] { equal(argv); }},
+                      {"counted", [&] { counted(argc, argv); }},
+                      {"multi", [&] { multi(argv); }},
+                      {"guessed", guessed},
+                      {"copy", copy},
+                      {"memory", memory}},
+                     argc, argv);
+}

@@ -1,0 +1,118 @@
+"""Bytes, cycles and memory are those worked out by hand."""
+
+import math
+
+import pytest
+
+SYNC, GLOBAL_SYNC, SETUP, CONTROL, FRAGMENT = 126, 600, 100, 30, 9
+
+
+def test_every_receiver_of_a_multicast_pays_and_the_sender_pays_once(cases):
+    profile = cases.json("costs", "broadcast", 1, 0, 1, 2)
+    (step,) = profile["steps"]
+    tiles = profile["per_tile"]
+    assert tiles["bytes_received"] == [0, 64, 64, 0]
+    assert tiles["bytes_sent"] == [64, 0, 0, 0]
+    assert step["bytes_within_ipus"] == 128
+    assert step["bytes_between_ipus"] == 0
+    assert step["fragments"] == 2
+    assert step["exchange_cycles"] == 64 / 4 + FRAGMENT
+    assert step["sync_cycles"] == SYNC + SETUP
+    assert profile["cycles"] == 60 + CONTROL + SYNC + SETUP + 25
+    assert profile["cycles"] == step["cycles"]
+
+
+def test_bytes_between_ipus_are_counted_apart_and_cross_the_link_once(cases):
+    profile = cases.json("costs", "broadcast", 2, 1, 4, 5)
+    (step,) = profile["steps"]
+    tiles = profile["per_tile"]
+    assert tiles["bytes_received"] == [0, 64, 0, 0, 0, 0, 0, 0]
+    assert tiles["link_bytes_received"] == [0, 0, 0, 0, 64, 64, 0, 0]
+    assert tiles["bytes_sent"] == [64, 0, 0, 0, 0, 0, 0, 0]
+    assert tiles["link_bytes_sent"] == [64, 0, 0, 0, 0, 0, 0, 0]
+    assert (step["bytes_within_ipus"], step["bytes_between_ipus"]) == (64, 128)
+    # 64 bytes at 136 GB/s and 1.33 GHz take one cycle; four bytes a cycle at a tile take 16.
+    assert step["link_cycles"] == 16
+    assert step["exchange_cycles"] == 64 / 4 + FRAGMENT
+    assert step["sync_cycles"] == GLOBAL_SYNC + SETUP
+
+
+def test_a_remote_inout_edge_is_a_gather_and_a_scatter(cases):
+    profile = cases.json("costs", "remote")
+    (step,) = profile["steps"]
+    tiles = profile["per_tile"]
+    # Two rows of 16 bytes each way, three times.
+    assert tiles["bytes_received"] == [96, 96, 0, 0]
+    assert tiles["bytes_sent"] == [96, 96, 0, 0]
+    assert step["fragments"] == 3 * (2 + 2)
+    assert step["exchange_cycles"] == 3 * 2 * (32 / 4 + 2 * FRAGMENT)
+    assert step["sync_cycles"] == 3 * 2 * (SYNC + SETUP)
+    assert step["compute_cycles_busiest"] == 3 * 6 * 7
+
+
+@pytest.mark.parametrize("vertices", [1, 5, 6, 7, 12, 13])
+def test_equal_vertices_take_whole_rounds_of_six_workers(cases, vertices):
+    profile = cases.json("costs", "equal", vertices, 50)
+    (step,) = profile["steps"]
+    expected = math.ceil(vertices / 6) * 6 * 50
+    assert step["compute_cycles_busiest"] == expected
+    assert profile["per_tile"]["compute_cycles"] == [0, 0, expected, 0]
+    assert step["estimated"] == []
+    assert step["sync_cycles"] == 0
+
+
+def test_counted_cycles_are_dealt_to_workers_longest_first(cases):
+    counts = [100, 20, 30, 90, 80, 70, 60, 10]
+    profile = cases.json("costs", "counted", *counts)
+    (step,) = profile["steps"]
+    # 100 90 80 70 60 30, then 20 joins 30, then 10 joins 50.
+    assert step["compute_cycles_busiest"] == 2 * 6 * 100
+    assert step["executions"] == 2
+    assert profile["cycles_last_run"] == 600 + CONTROL
+    assert step["estimated"] == []
+    many = cases.json("costs", "counted", *([10] * 6), 25)["steps"][0]
+    assert many["compute_cycles_busiest"] == 2 * 6 * 25
+
+
+def test_a_codelet_that_counts_nothing_falls_back_and_is_named(cases):
+    (step,) = cases.json("costs", "counted", 0)["steps"]
+    assert step["estimated"] == ["Counted"]
+
+
+def test_cycles_without_count_or_estimate_come_from_the_bytes_and_are_named(cases):
+    (step,) = cases.json("costs", "guessed")["steps"]
+    assert step["compute_cycles_busiest"] == 6 * (29 + 3 * 10)
+    assert step["estimated"] == ["AddOne"]
+
+
+@pytest.mark.parametrize(("elements", "slowest"), [(1, 1), (6, 1), (7, 2), (13, 3)])
+def test_a_multivertex_costs_its_slowest_worker_and_the_supervisor(cases, elements, slowest):
+    (step,) = cases.json("costs", "multi", elements)["steps"]
+    assert step["compute_cycles_busiest"] == 6 * slowest * 10 + 11
+
+
+def test_a_copy_is_an_exchange_and_a_copy_inside_the_tile(cases):
+    profile = cases.json("costs", "copy")
+    (step,) = profile["steps"]
+    assert step["kind"] == "copy"
+    assert profile["per_tile"]["bytes_received"] == [0, 256, 0, 0]
+    assert step["exchange_cycles"] == 2 * (128 / 4 + FRAGMENT)
+    assert step["compute_cycles_busiest"] == 2 * (288 + 128 / 8)
+    assert profile["cycles"] == step["cycles"]
+
+
+def test_memory_is_accounted_by_category(cases):
+    memory = cases.json("costs", "memory")["per_tile"]["memory"]
+    assert memory["variables"] == [400, 4, 0, 0]
+    assert memory["constants"] == [40, 0, 0, 0]
+    # ONE_PTR 4, SPAN 8, scalar 4.
+    assert memory["vertex_state"] == [0, 16, 0, 0]
+    assert memory["edge_lists"] == [0, 4, 0, 0]
+    assert memory["exchange_buffers"] == [0, 80, 0, 0]
+    assert memory["exchange_code"] == [0, 72, 0, 0]
+    assert memory["control_code"] == [700] * 4
+    assert memory["stack"] == [3174] * 4
+    assert memory["code"][0] == 0
+    assert memory["code"][1] > 0
+    parts = [k for k in memory if k != "total"]
+    assert memory["total"] == [sum(memory[k][i] for k in parts) for i in range(4)]

@@ -1,0 +1,79 @@
+"""The documentation agrees with the code."""
+
+import importlib.util
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(p for p in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")] if ".cache" not in p.parts)
+README = (ROOT / "README.md").read_text()
+
+
+def reference():
+    spec = importlib.util.spec_from_file_location("make_reference", ROOT / "docs" / "reference" / "make_reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["errors", "cli", "python"])
+def test_a_reference_page_is_what_the_code_says(name):
+    text = (ROOT / "docs" / "reference" / f"{name}.md").read_text()
+    assert text == getattr(reference(), f"{name}_page")(), "run: python docs/reference/make_reference.py"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+def test_every_page_can_be_reached_from_the_index():
+    index = ROOT / "docs" / "index.md"
+    linked = {(index.parent / t).resolve() for t in re.findall(r"\]\(([^)#]+)", index.read_text())}
+    assert [p for p in PAGES if p.is_relative_to(ROOT / "docs") and p != index and p.resolve() not in linked] == []
+
+
+def test_the_first_screen_of_the_readme_shows_exactly_two_commands():
+    first = README.split("\n## ")[0]
+    commands = [line for block in re.findall(r"```sh\n(.*?)```", first, re.S) for line in block.splitlines()]
+    assert len(commands) == 2
+    assert len(first.splitlines()) < 40
+    for line in commands:
+        script = ROOT / line.split()[0]
+        assert script.stat().st_mode & 0o111
+        subprocess.run(["sh", "-n", script], check=True)
+
+
+def test_continuous_integration_calls_the_test_command_of_the_readme():
+    test = re.findall(r"```sh\n(\./test)", README)
+    assert test
+    assert f"\n{test[0]} " in (ROOT / ".ci" / "run").read_text()
+
+
+def test_the_ten_lines_of_the_readme_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ten, own = re.findall(r"```python\n(.*?)```", README, re.S)
+    assert len([line for line in ten.split("session = ")[0].splitlines() if line]) <= 10
+    ten = ten.replace('target="gc200"', 'target="reference"').replace('session.report("shd.html")', "").replace("steps=100", "steps=5")
+    ten = ten.replace("epochs=10", "epochs=1")
+    rng = np.random.default_rng(0)
+    scope = {"x": (rng.random((64, 5, 700)) < 0.05).astype(np.uint8), "y": rng.integers(0, 20, 64)}
+    exec(ten + own, scope)
+    assert np.isfinite(scope["session"].fit(scope["x"], scope["y"]).losses).all()
+
+
+def test_the_neuron_of_the_how_to_compiles():
+    import snnc
+
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "howto" / "own-neuron.md").read_text(), re.S)
+    scope = {}
+    exec(code, scope)
+    with snnc.compile(scope["net"]) as session:
+        out = session.run(np.ones((6, 2, 64), np.uint8))["output"]
+    assert np.isfinite(out).all()
