@@ -2,23 +2,58 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from snnc.backends.reference.engine import ReferenceEngine
+import numpy as np
+
+from snnc.backends.reference.forward import run_forward
+from snnc.backends.reference.memory import Memory
 from snnc.compiler.graph import Array
 from snnc.compiler.step_program import StepProgram
 
+GRAIN = 8
+"""Capacities are multiples of this."""
 
-def measure_activity(program: StepProgram, inputs: Mapping[str, Array]) -> dict[str, float]:
-    """Return spikes a value and step of every buffer that sends spikes.
 
-    Parameters
+@dataclass(frozen=True)
+class Activity:
+    """Spikes of every buffer that sends spikes.
+
+    Attributes
     ----------
-    program
-        The network.
-    inputs
-        Input id -> [T, B, *shape].
+    mean
+        A value and step.
+    peak
+        The most in one step of one sample.
+    source
+        Where it was measured.
     """
-    memory = ReferenceEngine(program)._run(inputs, {})
+
+    mean: Mapping[str, float]
+    peak: Mapping[str, int]
+    source: str
+
+    def capacities(self, program: StepProgram) -> dict[str, int]:
+        """Return windows that hold a quarter more than the busiest step that was seen."""
+        widths = {name: math.prod(program.buffers[name].shape) for name in self.peak}
+        wanted = {name: GRAIN * math.ceil((1.25 * peak + 1) / GRAIN) for name, peak in self.peak.items()}
+        return {name: min(wanted[name], widths[name]) for name in wanted}
+
+
+def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: str) -> Activity:
+    """Run `inputs` (input id -> [T, B, *shape]) and count spikes."""
+    steps, batch = next(iter(inputs.values())).shape[:2]
+    parameters = {name: p.value.astype(np.float32) for name, p in program.parameters.items()}
+    memory = Memory(program, steps, batch, parameters, np.dtype(np.float32))
+    memory.set_initial({})
+    for info in program.inputs:
+        memory[f"{info.id}_in"][:] = inputs[info.id].reshape(steps, batch, -1)
+    for t in range(steps):
+        for op in program.forward:
+            run_forward(op, memory, t)
     sending = dict.fromkeys(c.source_buffer for c in program.connections if c.event_driven)
-    return {name: float(memory[name].mean()) for name in sending}
+    counts = {name: memory[name].reshape(steps, batch, -1).sum(axis=-1) for name in sending}
+    mean = {name: float(memory[name].mean()) for name in sending}
+    return Activity(mean, {name: int(count.max()) for name, count in counts.items()}, source)

@@ -197,8 +197,7 @@ def _compiled(graph: Graph, chosen: Options, calibrate: Data | None, source: str
     from snnc.compiler.lower import lower
 
     program = lower(graph, steps=chosen.steps)
-    measured = measure_activity(program, sequences(program, calibrate))
-    return compile_graph(graph, chosen, measured, f"measured on {source}")
+    return compile_graph(graph, chosen, measure_activity(program, sequences(program, calibrate), f"measured on {source}"))
 
 
 def open_engine_of(compiled: Compiled, folder: Path | None) -> Engine:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from snnc.activity import Activity
 from snnc.backends.weights import load_weights
 from snnc.compiler.graph import Array, Graph, Linear, OneToOne, Population
 from snnc.compiler.lower import lower
 from snnc.compiler.mapping import make_plan
+from snnc.compiler.mapping.errors import TooBigError
 from snnc.compiler.mapping.plan_json import plan_from_json
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
+from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
 from snnc.errors import ProjectFolderError, StepsNeededError
 from snnc.files import MARK
@@ -36,7 +40,7 @@ class Compiled:
     plan: Plan | None
 
 
-def compile_graph(graph: Graph, chosen: Options, activity: Mapping[str, float] | None = None, activity_source: str = "assumed") -> Compiled:
+def compile_graph(graph: Graph, chosen: Options, activity: Activity | None = None) -> Compiled:
     """Lower `graph` and map it onto the target.
 
     Raises
@@ -50,17 +54,35 @@ def compile_graph(graph: Graph, chosen: Options, activity: Mapping[str, float] |
     target = load_target(chosen.target)
     if program.steps is None:
         raise StepsNeededError(f"{graph.name!r} runs any number of steps, and {chosen.target} needs to know it; give steps (--steps 100).")
-    plan = make_plan(
-        program,
-        target,
-        steps=program.steps,
-        batch=chosen.batch or DEFAULT_BATCH,
-        activity=activity,
-        activity_source=activity_source,
-        capacity=chosen.capacity,
-        mode=chosen.mode,
-    )
-    return Compiled(graph, chosen, program, plan)
+    return Compiled(graph, chosen, program, _plan(program, target, program.steps, chosen, activity))
+
+
+def _plan(program: StepProgram, target: Target, steps: int, chosen: Options, activity: Activity | None) -> Plan:
+    """Map the program; with a measured activity, take the faster of windows that hold everything and windows that hold what was seen."""
+    size = chosen.batch or DEFAULT_BATCH
+    if activity is None:
+        return make_plan(program, target, steps=steps, batch=size, capacity=chosen.capacity, mode=chosen.mode)
+    widths = {name: math.prod(program.buffers[name].shape) for name in activity.mean}
+    candidates: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
+    plans: list[Plan] = []
+    for last, capacity in enumerate(candidates, 1 - len(candidates)):
+        try:
+            plan = make_plan(
+                program,
+                target,
+                steps=steps,
+                batch=size,
+                activity=activity.mean,
+                activity_source=activity.source,
+                capacity=capacity,
+                mode=chosen.mode,
+            )
+        except TooBigError:
+            if last == 0 and not plans:
+                raise
+            continue
+        plans.append(plan)
+    return min(plans, key=lambda plan: plan.cycles)
 
 
 def write_project(compiled: Compiled, folder: Path) -> None:

@@ -55,10 +55,14 @@ def make_buses(
 
 
 def store_bytes(source: Source, buses: Sequence[Bus], steps: int, mode: Mode) -> int:
-    """Bytes of one sample on a relay: all steps (T x width, or capacity where more is dropped) and the windows of its buses."""
+    """Bytes of one sample on a relay: its values or ids of all steps (one, of a static input) and the windows of its buses.
+
+    Of spikes, mode "exact" keeps room for `width` ids a step, mode "drop" for the largest capacity.
+    """
     mine = [bus for bus in buses if bus.source == source]
+    slots = 1 if source.static else steps
     windows = sum(bus.window_bytes for bus in mine)
     if source.kind != "spikes":
-        return steps * source.width * 4 + windows
+        return slots * source.width * 4 + windows
     kept = source.width if mode == "exact" else max(bus.capacity for bus in mine)
-    return steps * (kept * id_bytes(source) + COUNT_BYTES) + windows
+    return slots * (kept * id_bytes(source) + COUNT_BYTES) + windows

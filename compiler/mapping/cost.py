@@ -45,7 +45,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from snnc.compiler.kernel import Kernel
 from snnc.compiler.mapping.network import Layer, Network, describe
 from snnc.compiler.mapping.operations import pair_cycles
 from snnc.compiler.step_program import StepProgram
@@ -219,8 +218,3 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         "update": CodeletCost(start=24, product=4, element=adam if network.moments == 2 else 5 + network.moments),
         "transpose": CodeletCost(start=16, element=3),
     }
-
-
-def kernel_pair_cycles(kernel: Kernel) -> tuple[int, int]:
-    """Arithmetic of two neurons, forward and backward; for reports."""
-    return pair_cycles(kernel.forward), pair_cycles(kernel.backward)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.mapping.block_memory import block_bytes
-from snnc.compiler.mapping.buses import make_buses
+from snnc.compiler.mapping.buses import Bus, make_buses
 from snnc.compiler.mapping.capacity import check_names, expected_activity
 from snnc.compiler.mapping.cost import network_costs
 from snnc.compiler.mapping.errors import MappingOptionError
@@ -23,7 +23,7 @@ from snnc.compiler.mapping.relays import deal_relays
 from snnc.compiler.mapping.schedule import make_schedule
 from snnc.compiler.mapping.too_big import too_big
 from snnc.compiler.mapping.traffic import Layout
-from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Phase, Plan, PopulationPlan
+from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Phase, Plan, PopulationPlan, Relay
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
@@ -84,37 +84,43 @@ def make_plan(
     search = Search(problem).run(chips)
     if search.best is None:
         raise too_big(problem, search.misfit, _larger_target(problem))
-    layout = search.best.layout
+    return _plan(program.name, search.best, activity_source)
+
+
+def _plan(name: str, best: Priced, activity_source: str) -> Plan:
+    """Write down a layout."""
+    layout, problem = best.layout, best.layout.problem
     return Plan(
-        name=program.name,
-        target=target,
-        steps=steps,
-        batch=batch,
+        name=name,
+        target=problem.target,
+        steps=problem.steps,
+        batch=problem.batch,
         training=problem.training,
-        interval=schedule.interval,
-        iterations=schedule.iterations(steps),
-        populations=tuple(_population(problem, layer, where) for layer, where in zip(network.layers, layout.placement.ranges, strict=True)),
-        buses=tuple(
-            BusPlan(
-                bus.id,
-                bus.source.owner,
-                bus.source.buffer,
-                bus.source.width,
-                "events" if bus.events else "values",
-                bus.lag,
-                bus.capacity,
-                mode,
-                layout.relays[bus.source],
-            )
-            for bus in buses
-        ),
-        connections=tuple(ConnectionPlan(link.id, bus_of[link.id], link.delay, link.target) for link in network.links),
+        interval=problem.schedule.interval,
+        iterations=problem.schedule.iterations(problem.steps),
+        populations=tuple(_population(problem, layer, layout.range_of(layer)) for layer in problem.network.layers),
+        buses=tuple(_bus(problem, bus, layout.relays[bus.source]) for bus in problem.buses),
+        connections=tuple(ConnectionPlan(link.id, problem.bus_of[link.id], link.delay, link.target) for link in problem.network.links),
         activity=dict(problem.activity),
         activity_source=activity_source,
-        memory={name: tuple(tiles.tolist()) for name, tiles in search.best.memory.items()},
-        phases=search.best.phases,
+        memory={category: tuple(tiles.tolist()) for category, tiles in best.memory.items()},
+        phases=best.phases,
         loss_tiles=layout.loss_tiles,
         tile_cycles=cycles_by_tile(layout, supersteps(layout)),
+    )
+
+
+def _bus(problem: Problem, bus: Bus, relays: tuple[Relay, ...]) -> BusPlan:
+    return BusPlan(
+        id=bus.id,
+        source=bus.source.owner,
+        buffer=bus.source.buffer,
+        width=bus.source.width,
+        kind="events" if bus.events else "values",
+        lag=bus.lag,
+        capacity=bus.capacity,
+        mode=problem.mode,
+        relays=relays,
     )
 
 

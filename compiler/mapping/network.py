@@ -26,7 +26,7 @@ from snnc.compiler.step_program import (
 class Source:
     """A buffer that buses move: an input or an output port of a population.
 
-    `width` counts values a sample and step.
+    `width` counts values a sample and step; a static input is the same at every step.
     """
 
     buffer: str
@@ -34,6 +34,7 @@ class Source:
     width: int
     kind: Kind
     external: bool
+    static: bool = False
 
 
 @dataclass(frozen=True)
@@ -127,8 +128,8 @@ def describe(program: StepProgram, training: bool | None = None) -> Network:
     """Read sizes and flags off `program`; `training` None means: when it has a loss and an optimizer."""
     if training is None:
         training = program.loss is not None and program.optimizer is not None
-    external = {i.id for i in program.inputs}
-    sources = {c.source_buffer: _source(program, c, external) for c in program.connections}
+    inputs = {i.id: i.static for i in program.inputs}
+    sources = {c.source_buffer: _source(program, c, inputs) for c in program.connections}
     links = tuple(_link(program, c, sources[c.source_buffer], training) for c in program.connections)
     loss = next((o for o in program.outputs if o.id == program.loss_output), None)
     return Network(
@@ -149,9 +150,16 @@ def _moments(program: StepProgram) -> int:
     return 2 if optimizer.name == "adam" else int(getattr(optimizer, "momentum", 0.0) > 0)
 
 
-def _source(program: StepProgram, connection: ConnectionInfo, external: set[str]) -> Source:
+def _source(program: StepProgram, connection: ConnectionInfo, inputs: Mapping[str, bool]) -> Source:
     buffer = program.buffers[connection.source_buffer]
-    return Source(buffer.name, connection.source, math.prod(buffer.shape), buffer.kind, connection.source in external)
+    return Source(
+        buffer.name,
+        connection.source,
+        math.prod(buffer.shape),
+        buffer.kind,
+        connection.source in inputs,
+        inputs.get(connection.source, False),
+    )
 
 
 def _link(program: StepProgram, connection: ConnectionInfo, source: Source, training: bool) -> Link:

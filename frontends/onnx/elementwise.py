@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from snnc.frontends.onnx.errors import ShapeError
+from snnc.compiler.expression import FUNCTIONS
+from snnc.frontends.onnx.errors import MalformedGraphError, ShapeError
 from snnc.frontends.onnx.node import MAX_CONSTANT, Array, Node, Pool, Shape, check_size
 
 
@@ -70,6 +71,8 @@ def elementwise(pool: Pool, op: str, *inputs: Node) -> Node:
     ShapeError
         The shapes do not broadcast.
     """
+    if not inputs or len(inputs) != FUNCTIONS[op]:
+        raise MalformedGraphError(f"'{op}' takes {FUNCTIONS[op]} input(s), not {len(inputs)}.")
     shape = broadcast(tuple(n.shape for n in inputs), op)
     if any(n.value is None for n in inputs):
         return pool.make(op, inputs, shape)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
+from snnc.compiler.errors import SnncError
 from snnc.frontends.onnx.errors import DataDependentError, MalformedGraphError, TooLargeError, UnsupportedOperatorError
 from snnc.frontends.onnx.node import Array, Node, Pool
 from snnc.frontends.onnx.operation import Operation, Subgraph
@@ -59,7 +60,14 @@ class Run:
             arguments = [scope[name] if name else None for name in operation.inputs]
         except KeyError as error:
             raise MalformedGraphError(f"{operation.where} reads {error}, which no node, input or initializer defines.") from None
-        results = handler(Call(self, operation, arguments, scope))
+        try:
+            results = handler(Call(self, operation, arguments, scope))
+        except SnncError:
+            raise
+        except (ValueError, TypeError, IndexError, AttributeError, ArithmeticError) as error:
+            raise MalformedGraphError(
+                f"{operation.where}: its inputs or attributes do not fit the operator ({str(error)[:120]})."
+            ) from None
         for name, value in zip(operation.outputs, results, strict=False):
             if name:
                 scope[name] = value

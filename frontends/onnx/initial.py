@@ -20,7 +20,7 @@ from snnc.frontends.onnx.step import Step
 Fault: TypeAlias = tuple[int, int, float]
 """Class, step and difference of a value that is not met."""
 _TOLERANCE: Final = 2e-6
-_MAX_TRIALS: Final = 400
+_MAX_TRIALS: Final = 60
 
 
 @dataclass(eq=False)
@@ -112,8 +112,10 @@ class Simulation:
                 yield cls, t, difference
 
 
-def find_start(step: Step, groups: Grouping, states: Mapping[int, States], seed: int = 0) -> Start:
+def find_start(step: Step, groups: Grouping, states: Mapping[int, States], *, search: bool) -> Start:
     """Return initial states from which the recovered step computes what the file does.
+
+    With `search`, the constants of each population are tried as states that the file does not show.
 
     Raises
     ------
@@ -121,7 +123,7 @@ def find_start(step: Step, groups: Grouping, states: Mapping[int, States], seed:
         None of the proposals explains the file.
     """
     start = _explicit(step, groups, states)
-    samples = [Evaluator(seed + k) for k in range(2)]
+    samples = [Evaluator(k) for k in range(2)]
     classes = [c.id for c in step.classes if c.forced or c.initial]
 
     def faults(trial: Start) -> list[Fault]:
@@ -129,7 +131,7 @@ def find_start(step: Step, groups: Grouping, states: Mapping[int, States], seed:
 
     best = faults(start)
     for group in groups.groups:
-        if not best:
+        if not best or not search:
             break
         start, best = _improve(step, states[group], groups.members(group), start, best, faults)
     if best:

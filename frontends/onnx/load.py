@@ -12,7 +12,7 @@ from onnx import ModelProto, ValueInfoProto
 from snnc.compiler.graph import Graph
 from snnc.frontends.onnx import ops_control, ops_elementwise, ops_layer, ops_shape, shaping
 from snnc.frontends.onnx.bind import bind
-from snnc.frontends.onnx.errors import MalformedGraphError, NoTimeError, ReadoutError
+from snnc.frontends.onnx.errors import MalformedGraphError, NoTimeError, ReadoutError, TooLargeError
 from snnc.frontends.onnx.flatten import Handler, Run
 from snnc.frontends.onnx.node import Node, Pool, Shape
 from snnc.frontends.onnx.operation import Subgraph, parse
@@ -76,9 +76,12 @@ def load_onnx(path: str | Path, *, dt: float | None = None, steps: int | None = 
     """
     del dt
     path = Path(path)
-    model = read_model(path)
-    source = _Source(path.stem, parse(model.graph, opset_of(model)), _declared(model))
-    graph = _bound(source)
+    try:
+        model = read_model(path)
+        source = _Source(path.stem, parse(model.graph, opset_of(model)), _declared(model))
+        graph = _bound(source)
+    except (RecursionError, MemoryError) as error:
+        raise TooLargeError(f"{path} nests too deep or needs more memory than there is ({type(error).__name__}).") from None
     if graph.steps is None:
         graph.steps = steps
     return graph
@@ -97,7 +100,7 @@ def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
     if not info.type.HasField("tensor_type") or not tensor.HasField("shape"):
         raise MalformedGraphError(f"the input '{info.name}' is no tensor with a declared rank; export it with its shape.")
     shape = tuple(
-        int(d.dim_value) if d.HasField("dim_value") else (d.dim_param or f"{info.name}.{k}") for k, d in enumerate(tensor.shape.dim)
+        int(d.dim_value) if d.HasField("dim_value") else (str(d.dim_param) or f"{info.name}.{k}") for k, d in enumerate(tensor.shape.dim)
     )
     if any(d == 0 for d in shape):
         raise NoTimeError(

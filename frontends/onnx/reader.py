@@ -141,8 +141,14 @@ def _check_node(graph: GraphProto, index: int, visible: set[str], made: dict[str
     where = f"{node.op_type} node '{node.name or (node.output[0] if node.output else index)}'"
     if node.domain not in _OWN_DOMAINS:
         raise ForeignOperatorError(f"{where} is of the domain '{node.domain}'; snnc reads ONNX's own operators only.")
+    if not all(isinstance(text, str) for text in (node.op_type, node.name, *node.input, *node.output)):
+        raise UnreadableFileError(f"{where}: its names are no valid text; the file is damaged, export it again.")
     if not onnx.defs.has(node.op_type):
         raise ForeignOperatorError(f"{where}: ONNX defines no operator '{node.op_type}'.")
+    schema = onnx.defs.get_schema(node.op_type)
+    given = [bool(name) for name in node.input]
+    if len(given) > schema.max_input or not all(given[: schema.min_input]) or len(given) < schema.min_input:
+        raise MalformedGraphError(f"{where} has {sum(given)} input(s); {node.op_type} takes {schema.min_input} to {schema.max_input}.")
     for name in node.input:
         if name and name not in visible:
             if made.get(name, -1) >= index:

@@ -212,7 +212,7 @@ class Roller:
         return made
 
     def _align(self, made: StepClass, t: int) -> None:
-        if t >= HEAD_STEPS or made.op not in _COMMUTATIVE or t + 1 not in made.nodes:
+        if t >= HEAD_STEPS or made.op not in _COMMUTATIVE or len(made.operands) != 2 or t + 1 not in made.nodes:
             return
         (a, b), (c, d) = made.nodes[t].inputs, made.inputs(t + 1)
         if _alike(a, d) + _alike(b, c) > _alike(a, c) + _alike(b, d):

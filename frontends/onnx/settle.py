@@ -18,13 +18,14 @@ from snnc.frontends.onnx.states import states_of
 from snnc.frontends.onnx.step import Step
 
 _MAX_LATE_PRODUCTS: Final = 4
+_MAX_SEARCHES: Final = 2
 
 
 def settle(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str]) -> Graph:
     """Return the graph of a step.
 
     A matrix product of late values is tried as it stands (the delay is in front of it, so that it sees zeros before step
-    0) and, where the first steps say otherwise, with the delay behind it (so that nothing at all arrives in step 0).
+    0) and, where the first steps say otherwise, with the delay behind it (so that nothing at all arrives in step 0). Initial states that the file shows are tried first, others are searched for last.
 
     Raises
     ------
@@ -33,12 +34,13 @@ def settle(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | Non
     """
     failure: InitialStateError | None = None
     step = _products_late(step)
-    for trial in _trials(step):
+    trials = [(t, False) for t in _trials(step)]
+    for trial, search in [*trials, *((t, True) for t, _ in trials[:_MAX_SEARCHES])]:
         groups = grouping(trial)
         visible = visible_classes(trial, groups)
         states = {g: states_of(trial, groups, g, visible) for g in groups.groups}
         try:
-            start = find_start(trial, groups, states)
+            start = find_start(trial, groups, states, search=search)
         except InitialStateError as error:
             failure = failure or error
             continue

@@ -105,7 +105,7 @@ def test_names_of_the_model_cannot_become_markup(name: str) -> None:
     assert "49" not in json.loads(embedded[1])["layers"][0]
 
 
-@pytest.mark.parametrize("name", EVIL[:3])
+@pytest.mark.parametrize("name", EVIL)
 def test_names_of_the_model_stay_text_in_the_map(name: str) -> None:
     root = ET.fromstring(render(planned(name)[0], "svg"))
     assert not root.findall(".//{*}script")

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import itertools
+import time
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from test_mapping_nets import Wire, program, w1
 
 from snnc.compiler.mapping import codelet_costs, make_plan, worker_cycles
@@ -233,3 +236,38 @@ def test_too_big_names_numbers_layer_category_and_a_machine_that_fits() -> None:
 def test_too_big_for_all_machines_says_so() -> None:
     with pytest.raises(TooBigError, match="fewer neurons"):
         make_plan(chain(700, 100, 20), load_target("gc200"), steps=100_000, batch=64)
+
+
+# ---- any network on any machine ----------------------------------------------------------------------------------------
+
+
+@given(
+    widths=st.lists(st.integers(1, 60), min_size=2, max_size=7),
+    tiles=st.integers(1, 40),
+    chips=st.integers(1, 4),
+    batch=st.integers(1, 20),
+    loops=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(1, 3)), max_size=4),
+    measured=st.booleans(),
+    mode=st.sampled_from(["exact", "drop"]),
+)
+@settings(max_examples=40, deadline=None)
+def test_plans_of_random_networks_keep_their_promises(
+    widths: list[int], tiles: int, chips: int, batch: int, loops: list[tuple[int, int, int]], measured: bool, mode: str
+) -> None:
+    names = ["x0", *(f"p{n}" for n in range(len(widths) - 1))]
+    last = len(widths) - 2
+    wires = [Wire(a, b) for a, b in itertools.pairwise(names)]
+    wires += [Wire(f"p{a}", f"p{b}", d) for a, b, d in loops if a < last and b < last]
+    made = program(dict(zip(names, widths, strict=True)), wires)
+    plan = make_plan(made, small(tiles, chips=chips), steps=6, batch=batch, activity={"x0": 0.1} if measured else None, mode=mode)
+    check(plan)
+    assert Plan.from_json(plan.to_json()) == plan
+
+
+def test_a_pod_of_16_is_planned_quickly() -> None:
+    made = program({"x0": 700, **{f"p{n}": 1400 for n in range(17)}}, [Wire("x0", "p0"), *(Wire(f"p{n}", f"p{n + 1}") for n in range(16))])
+    started = time.perf_counter()
+    plan = make_plan(made, load_target("pod16"), steps=50, batch=16, activity={"x0": 0.02})
+    assert time.perf_counter() - started < 20
+    check(plan)
+    assert plan.chips_used > 8

@@ -5,6 +5,10 @@ import random
 import numpy as np
 import pytest
 
+OPERATIONS = [
+    "slice", "slice", "index", "reshape", "reshape", "flatten", "dimShuffle", "dimRoll", "transpose", "expand", "squeeze", "subSample",
+    "broadcast", "upsample", "reverse", "concat",
+]  # fmt: skip
 SHAPES = [(4, 6, 5), (24, 5), (60,), (2, 3, 4, 5)]
 
 
@@ -35,9 +39,7 @@ def random_step(rng, stack):
     x = stack[-1]
     d = rng.randrange(x.ndim)
     n = x.shape[d]
-    kind = rng.choice(
-        "slice slice index reshape reshape flatten dimShuffle dimRoll transpose expand squeeze subSample broadcast upsample reverse concat".split()
-    )
+    kind = rng.choice(OPERATIONS)
     if kind == "slice":
         a = rng.randrange(n)
         b = rng.randrange(a + 1, n + 1)

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
-snn = pytest.importorskip("snntorch", reason="snntorch is not installed: nothing to compare with")
-
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.losses.parse import parse_loss
 from snnc.compiler.lower import lower
 from snnc.compiler.optimizers import SGD, Adam
 from snnc.compiler.surrogates import atan
 from snnc.frontends.onnx.load import load_onnx
+
+torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
+snn = pytest.importorskip("snntorch", reason="snntorch is not installed: nothing to compare with")
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the exporter's own
 
@@ -87,9 +87,10 @@ def test_twenty_updates_give_the_loss_curve_of_snntorch(tmp_path, network, loss,
         steps=STEPS,
     )
     engine = ReferenceEngine(program)
-    optimizer = (
-        torch.optim.Adam(net.parameters(), lr=2e-3) if algorithm == "adam" else torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
-    )
+    if algorithm == "adam":
+        optimizer = torch.optim.Adam(net.parameters(), lr=2e-3)
+    else:
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
     rate = 2e-3 if algorithm == "adam" else 0.05
 
     batches = np.random.default_rng(0).random((5, STEPS, BATCH, INPUTS)) < 0.4

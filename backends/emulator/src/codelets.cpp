@@ -117,14 +117,17 @@ void CodeletLibrary::addSource(const std::string &text, const std::string &flags
 }
 
 void CodeletLibrary::loadTable(const std::string &path) {
-  std::ifstream file(path);
+  char *resolved = realpath(path.c_str(), nullptr);
+  const std::string whole = resolved ? resolved : path;
+  std::free(resolved);
+  std::ifstream file(whole);
   std::string line;
   std::uintptr_t base = 0;
   VertexType *type = nullptr;
   while (std::getline(file, line)) {
     const std::vector<std::string> words = splitTabs(line);
     if (words.size() == 2 && words[0] == "library") {
-      base = loadLibrary(words[1][0] == '/' ? words[1] : path.substr(0, path.rfind('/') + 1) + words[1]);
+      base = loadLibrary(words[1][0] == '/' ? words[1] : whole.substr(0, whole.rfind('/') + 1) + words[1]);
     } else if (words.size() == 6 && words[0] == "vertex") {
       auto entry = std::make_unique<VertexType>();
       entry->name = words[1];

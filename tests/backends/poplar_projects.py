@@ -1,0 +1,117 @@
+"""Poplar projects that several tests share: emitted and built once a test run."""
+
+import tempfile
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from nets import dense, delayed, feedback, join, learnable, linear, of_model, recurrent, skip
+
+from snnc.backends.poplar.emit import emit_poplar
+from snnc.backends.poplar.engine import PoplarEngine, open_engine
+from snnc.backends.reference.engine import ReferenceEngine
+from snnc.compiler.graph import Graph, Input, Layout, OneToOne, Output, Population
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lower import lower
+from snnc.compiler.mapping.mapper import make_plan
+from snnc.compiler.neurons import LI, LIF, SLSTM
+from snnc.compiler.optimizers import SGD, Adam
+from snnc.compiler.plan import Plan
+from snnc.compiler.step_program import StepProgram
+from snnc.compiler.targets import load_target
+
+STEPS, BATCH = 12, 5
+HOSTILE = ('"; system("touch pwned"); //', "*/ int pwned; /*", "a\\\nb??/", "ünïcode → \u2028", "{{ 7*7 }} {% raw %}")
+
+
+def machine(tiles, chips=1):
+    """A GC200 with few tiles."""
+    return replace(load_target("gc200"), name=f"tiny{tiles}x{chips}", chips=chips, tiles_per_chip=tiles)
+
+
+@dataclass(frozen=True, eq=False)
+class Project:
+    program: StepProgram
+    plan: Plan
+    folder: Path
+
+    def open(self) -> PoplarEngine:
+        return open_engine(self.folder)
+
+    def reference(self) -> ReferenceEngine:
+        return ReferenceEngine(self.program)
+
+    def data(self, seed=1, density=0.4):
+        random = np.random.default_rng(seed)
+        inputs = {}
+        for info in self.program.inputs:
+            x = (random.random((STEPS, BATCH, *info.shape)) < density).astype(np.float32)
+            if info.kind == "values":
+                x *= random.random(x.shape).astype(np.float32)
+            inputs[info.id] = np.broadcast_to(x[:1], x.shape).copy() if info.static else x
+        loss = [o.shape[0] for o in self.program.outputs if o.id == self.program.loss_output]
+        return inputs, random.integers(0, loss[0], BATCH) if loss else None
+
+
+def spiking(random):
+    """Spikes in, the hidden spikes recorded."""
+    graph = dense(random, inputs=40, hidden=50, kind="spikes", readout=LI(0.9))
+    graph.add("spikes", Output())
+    graph.connect("hidden", "spikes")
+    return graph
+
+
+def spiking_recurrent(random):
+    graph = spiking(random)
+    graph.name = "spiking_recurrent"
+    join(graph, "rec", linear(random, 50, 50), "hidden", "hidden", delay=1)
+    join(graph, "gain", OneToOne(random.normal(size=50).astype(np.float32), learnable=True), "hidden", "hidden", delay=2)
+    return graph
+
+
+def hostile(random):
+    """Names that would be code; a static input, delayed and direct outputs; nothing is trained."""
+    a, b, c, d, e = HOSTILE
+    graph = Graph(a)
+    graph.add(a, Input((6,), "values", Layout(None, 0)))
+    graph.add(b, Population(LIF(0.9), (8,)))
+    graph.add("z" + a, Input((8,), "spikes"))
+    graph.add(d, Population(LI(0.9), (3,)))
+    join(graph, c, linear(random, 8, 6, bias=True, gain=3), a, b)
+    join(graph, a + c, linear(random, 8, 8), "z" + a, b)
+    join(graph, b + c, linear(random, 8, 8), b, b, delay=2, source_port="v")
+    join(graph, e, linear(random, 3, 8, gain=3), b, d)
+    for name, source, delay in ((e + b, d, 0), (e + c, b, 2), (e + d, "z" + a, 1)):
+        graph.add(name, Output())
+        graph.connect(source, name, delay=delay)
+    return graph
+
+
+CASES = {
+    "recurrent": (recurrent, "ce_mean_membrane", Adam(1e-2), machine(4), {}),
+    "skip": (skip, "ce_rate", SGD(1e-2, 0.9), machine(1), {}),
+    "delayed": (delayed, "ce_count", SGD(1e-2), machine(4), {}),
+    "feedback": (feedback, "mse_count", Adam(1e-2), load_target("gc200"), {}),
+    "learnable": (learnable, "ce_max_membrane", Adam(1e-2), machine(2, 2), {}),
+    "lstm": (lambda random: of_model(random, SLSTM(threshold=0.1)), "ce_count", Adam(1e-2), machine(8), {}),
+    "exact": (spiking_recurrent, "ce_count", Adam(1e-2), machine(16), {"capacity": 3}),
+    "exact feedback": (feedback, "ce_count", Adam(1e-2), machine(3), {"capacity": 1}),
+    "drop": (spiking, "ce_count", Adam(1e-2), machine(16), {"capacity": 5, "mode": "drop"}),
+    "hostile": (hostile, None, None, machine(4), {}),
+}
+
+
+@lru_cache(maxsize=1)
+def workplace():
+    return tempfile.TemporaryDirectory(prefix="snnc-poplar-")
+
+
+@lru_cache(maxsize=32)
+def project(name):
+    """Emit a case."""
+    make, loss, optimizer, target, options = CASES[name]
+    graph = make(np.random.default_rng(3))
+    program = lower(graph, loss=parse_loss(loss) if loss else None, optimizer=optimizer, steps=STEPS)
+    plan = make_plan(program, target, steps=STEPS, batch=BATCH, **options)
+    return Project(program, plan, emit_poplar(program, plan, Path(workplace().name) / name))

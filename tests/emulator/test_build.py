@@ -1,0 +1,137 @@
+"""The tool chain: found or missing with a clear error, cached, usable from CMake; headers compile without warnings."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from snnc.backends.emulator import build, popc, toolchain
+from snnc.compiler.errors import BuildError, ToolMissingError
+
+STRICT = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
+
+
+def headers(folder, skip=()):
+    return [h for h in sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()) if h not in skip]
+
+
+def test_every_header_stands_alone_and_compiles_without_warnings(tmp_path):
+    include = build.include_dir()
+    source = tmp_path / "all.cpp"
+    for header in headers(include):
+        source.write_text(f"#include <{header}>\n#include <{header}>\n")
+        subprocess.run([*build.compiler(), *STRICT, f"-I{include}", str(source)], check=True)
+
+
+def test_codelets_compile_without_warnings(cases):
+    source = cases.folder.parent / "codelets.cpp"
+    source.write_text(
+        """
+#include <poplar/Vertex.hpp>
+#include <ipudef.h>
+#include <ipu_vector_math>
+#include <print.h>
+class Mixed : public poplar::Vertex {
+public:
+  poplar::Input<poplar::Vector<float, poplar::VectorLayout::ONE_PTR, 8>> in;
+  poplar::InOut<poplar::Vector<half>> halves;
+  poplar::Input<poplar::Vector<unsigned short, poplar::VectorLayout::COMPACT_PTR, 4>> ids;
+  poplar::Output<float> out;
+  bool compute() {
+    const float2 *pairs = reinterpret_cast<const float2 *>(&in[0]);
+    float2 sum = ipu::exp(pairs[0]);
+    for (unsigned i = 0; i < halves.size(); ++i)
+      halves[i] = static_cast<half>(halves[i] * half(2));
+    *out = sum[0] + sum[1] + ids[0];
+    SNNC_COUNT_CYCLES(12);
+    return true;
+  }
+};
+"""
+    )
+    table = popc.compile_codelets(source, build.library(), ["-Wall", "-Wextra", "-Werror"]).read_text()
+    assert "vertex\tMixed\tvertex\t64\t" in table
+    assert "field\tin\t0\tvector\tinput\tfloat\tONE_PTR\t8" in table
+    assert "field\thalves\t16\tvector\tinout\thalf\tSPAN\t2" in table
+    assert "field\tids\t32\tvector\tinput\tunsigned short\tCOMPACT_PTR\t4" in table
+    assert "field\tout\t48\tscalar\toutput\tfloat\tSPAN\t1" in table
+
+
+def test_popc_writes_a_table_that_add_codelets_takes(cases, tmp_path):
+    source = tmp_path / "codelets.cpp"
+    source.write_text("#include <poplar/Vertex.hpp>\nclass Nothing : public poplar::Vertex { public: void compute() {} };\n")
+    assert popc.main([str(source), "-o", str(tmp_path / "made.gp")]) == 0
+    host = tmp_path / "host.cpp"
+    host.write_text(
+        """
+#include <poplar/Engine.hpp>
+#include <poplar/IPUModel.hpp>
+int main() {
+  poplar::Device device = poplar::IPUModel("ipu2").createDevice();
+  poplar::Graph graph(device);
+  graph.addCodelets("made.gp");
+  const poplar::ComputeSet cs = graph.addComputeSet();
+  graph.setTileMapping(graph.addVertex(cs, "Nothing"), 0);
+  poplar::Engine(graph, poplar::program::Execute(cs)).loadAndRun(device);
+}
+"""
+    )
+    build.compile_program([host], tmp_path / "host", flags=["-O0"])
+    source.unlink()
+    subprocess.run([tmp_path / "host"], check=True, cwd=tmp_path, env={"PATH": "/nowhere"})
+
+
+def test_popc_names_the_file_and_the_first_error(tmp_path, capsys):
+    source = tmp_path / "broken.cpp"
+    source.write_text("int f() { return missing; }\n")
+    assert popc.main([str(source)]) == BuildError.exit_code
+    assert "broken.cpp" in (text := capsys.readouterr().err)
+    assert "missing" in text
+
+
+def test_a_program_that_does_not_compile_is_a_build_error_with_the_first_error(tmp_path):
+    source = tmp_path / "broken.cpp"
+    source.write_text("int main() { return missing; }\n")
+    with pytest.raises(BuildError, match=r"broken\.cpp(.|\n)*missing"):
+        build.compile_program([source], tmp_path / "broken")
+
+
+def test_without_a_compiler_the_error_names_what_was_looked_for(monkeypatch):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(toolchain.shutil, "which", lambda name: None)
+    monkeypatch.setattr(toolchain.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ToolMissingError, match=r"g\+\+, clang\+\+, c\+\+ and the ziglang wheel"):
+        toolchain.compiler()
+    monkeypatch.setenv("CXX", "no-such-compiler -O2")
+    with pytest.raises(ToolMissingError, match="no-such-compiler"):
+        toolchain.compiler()
+    assert ToolMissingError.exit_code == 3
+
+
+def test_the_ziglang_wheel_is_taken_when_nothing_else_is_there(monkeypatch):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(toolchain.shutil, "which", lambda name: None)
+    monkeypatch.setattr(toolchain.importlib.util, "find_spec", lambda name: object())
+    assert toolchain.compiler() == [sys.executable, "-m", "ziglang", "c++"]
+
+
+def test_the_library_is_built_once(cases):
+    first = build.library()
+    changed = first.stat().st_mtime_ns
+    build._prefix.cache_clear()
+    assert build.library() == first
+    assert first.stat().st_mtime_ns == changed
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
+def test_cmake_finds_the_package(cases, tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nproject(t CXX)\nfind_package(poplar REQUIRED)\n"
+        "add_executable(t t.cpp)\ntarget_link_libraries(t PRIVATE poplar)\n"
+    )
+    (tmp_path / "t.cpp").write_text('#include <poplar/IPUModel.hpp>\nint main() { return poplar::IPUModel("ipu2").numIPUs == 1 ? 0 : 1; }\n')
+    made = tmp_path / "made"
+    subprocess.run(["cmake", "-S", tmp_path, "-B", made, f"-DCMAKE_PREFIX_PATH={build.prefix()}"], check=True, capture_output=True)
+    subprocess.run(["cmake", "--build", made], check=True, capture_output=True)
+    subprocess.run([made / "t"], check=True)
