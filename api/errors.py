@@ -77,12 +77,6 @@ class MemoryShortError(SnncError):
     code = "SNNC-E531"
 
 
-class ModelFileError(SnncError):
-    """A model file is missing or cannot be opened."""
-
-    code = "SNNC-E532"
-
-
 class InternalError(SnncError):
     """A fault in snnc itself."""
 

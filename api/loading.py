@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from snnc.compiler.graph import Graph
-from snnc.errors import ModelFileError, ModelFormatError, ProjectFolderError
+from snnc.errors import ModelFormatError, ProjectFolderError
 from snnc.files import MARK
 from snnc.graph_file import load_graph
 from snnc.options import Options, from_data
@@ -15,28 +15,28 @@ from snnc.options import Options, from_data
 def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None = None) -> Graph:
     """Read a model file.
 
+    Parameters
+    ----------
+    path
+        The file; its content tells what it is.
+    dt
+        Seconds a time step, for models in continuous time.
+    dialect
+        Whose reading of a NIR file to follow.
+
     Raises
     ------
-    ModelFileError
-        It is missing or cannot be opened.
+    ProjectFolderError
+        It is a folder that snnc did not write.
     ModelFormatError
-        snnc does not read files of this kind.
+        A dialect is given for a file that has none.
+    SnncError
+        The file cannot be read.
     """
     file = Path(path)
-    try:
-        if file.is_dir():
-            raise ModelFileError(f"{str(file)!r} is a folder without a compiled model; give an .onnx file or what snnc compile wrote.")
-        with file.open("rb") as stream:
-            stream.read(1)
-    except FileNotFoundError:
-        raise ModelFileError(f"the model {str(file)!r} does not exist.") from None
-    except OSError as error:
-        raise ModelFileError(f"the model {str(file)!r} cannot be opened: {(error.strerror or str(error)).lower()}.") from None
-    if file.suffix.lower() == ".nir":
-        raise ModelFormatError(f"{str(file)!r} is a NIR file, and this version of snnc does not read NIR; export the model to ONNX.")
-    if file.suffix.lower() != ".onnx":
-        raise ModelFormatError(f"{str(file)!r} is no model that snnc reads; models are .onnx files, folders of snnc compile, or Python.")
-    if dialect is not None:
+    if file.is_dir():
+        raise ProjectFolderError(f"{str(file)!r} is a folder without a compiled model; give a model file or what snnc compile wrote.")
+    if dialect is not None and file.suffix.lower() == ".onnx":
         raise ModelFormatError(f"--dialect {dialect} is for NIR files, and {str(file)!r} is ONNX; leave it out.")
     from snnc.frontends.load import load
 

@@ -26,6 +26,8 @@ from snnc.loading import load_project
 from snnc.options import REFERENCE, Options, to_data
 
 DEFAULT_BATCH = 32
+PROFILE = "model/profile.json"
+"""What the emulator counted in the last run."""
 TRAINED = "model/trained.safetensors"
 """Weights of a project after training, by label."""
 

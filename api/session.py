@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from snnc.compiler.plan import Plan
 from snnc.errors import ProjectFolderError
 from snnc.files import whole_file
 from snnc.options import Options
-from snnc.project import Compiled
+from snnc.project import PROFILE, Compiled
 
 
 class Session(session.Session):
@@ -80,9 +81,22 @@ class Session(session.Session):
         """Return the report of the plan in `format`."""
         if self.plan is None:
             raise ProjectFolderError("the reference backend has no plan; compile for a machine, for example target='gc200'.")
-        from snnc.inspect import render
+        from snnc.inspect import render, summarise
 
-        return str(render(self.plan, format))
+        return render(self.plan, format, program=summarise(self.program), profile=self.profile())
+
+    def profile(self) -> dict[str, Any] | None:
+        """Return what the emulator counted of each superstep, or None where nothing was counted."""
+        read = getattr(self.engine, "profile", None)
+        found: dict[str, Any] | None = None if read is None else read()
+        return found if found is not None and "steps" in found else None
+
+    def keep(self) -> None:
+        """Keep the profile in the project's folder, for reports."""
+        found = self.profile()
+        if self.project is not None and found is not None:
+            with whole_file(self.project / PROFILE) as stream:
+                stream.write(json.dumps(found).encode())
 
     def close(self) -> None:
         """Give back what the engine holds, and a temporary project folder."""

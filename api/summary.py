@@ -38,15 +38,15 @@ def as_text(compiled: Compiled, folder: Path, trial: Trial | None) -> list[str]:
 def plan_data(plan: Plan) -> dict[str, Any]:
     """Return the main numbers of a plan."""
     return {
-        "tiles_used": len(used_tiles(plan)),
+        "tiles_used": sum(held > 0 for held in plan.tile_memory),
         "tiles": plan.target.tiles,
         "steps": plan.steps,
         "batch": plan.batch,
         "interval": plan.interval,
         "iterations": plan.iterations,
-        "bytes_on_fullest_tile": max(tile_bytes(plan), default=0),
+        "bytes_on_fullest_tile": max(plan.tile_memory, default=0),
         "bytes_per_tile": plan.target.tile_bytes,
-        "bytes_total": sum(tile_bytes(plan)),
+        "bytes_total": sum(plan.tile_memory),
         "predicted_cycles": plan.cycles,
         "predicted_seconds": plan.cycles / plan.target.clock_hz,
         "training": plan.training,
@@ -74,16 +74,6 @@ def plan_lines(plan: Plan) -> list[str]:
         f"time      {plan.cycles:,.0f} cycles a {what}, {1e6 * data['predicted_seconds']:,.0f} us, {rate:,.0f} samples/s (predicted)",
         f"          {share}; activity {plan.activity_source}",
     ]
-
-
-def tile_bytes(plan: Plan) -> list[int]:
-    """Return the bytes on each tile."""
-    return [sum(bytes_) for bytes_ in zip(*plan.memory.values(), strict=True)]
-
-
-def used_tiles(plan: Plan) -> set[int]:
-    """Return the tiles that hold neurons or relays."""
-    return {b.tile for p in plan.populations for b in p.blocks} | {r.tile for bus in plan.buses for r in bus.relays}
 
 
 def graph_data(graph: Graph, after: str) -> dict[str, Any]:

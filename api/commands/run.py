@@ -30,17 +30,19 @@ def run(
     """
     from snnc.compiling import session_for
     from snnc.data import read_arrays, write_arrays
+    from snnc.loading import is_project
     from snnc.session import arrays_for
 
     arrays = read_arrays(inputs)
     with working("compiling"):
         session = session_for(model, arrays, target=target, dt=dt, dialect=dialect, seed=seed)
     with session:
-        for text in session.graph.assumptions:
+        for text in () if is_project(model) else session.graph.assumptions:
             note(f"note: {text}")
         with working("running"):
             found = session.run(*arrays_for(session, arrays))
         counted = session.counters()
+        session.keep()
     write_arrays(outputs, found)
     if counted.get("dropped_spikes"):
         note(f"warning: {counted['dropped_spikes']:,} spikes did not fit their windows and were dropped; --mode exact keeps them.")

@@ -39,6 +39,7 @@ def train(
 
         history = session.fit(x, y, epochs=epochs, learning_rate=lr, seed=seed, callback=show)
         session.save(folder / TRAINED)
+        session.keep()
     if history.note:
         warn(history.note)
     if as_json:

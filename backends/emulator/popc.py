@@ -53,10 +53,10 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
     """
     command = compiler()
     chosen = shlex.split(os.environ.get("SNNC_CODELET_FLAGS", DEFAULT_FLAGS))
-    options = [*common_flags(command), *chosen, "-D__POPC__", KEEP_COMPUTE, "-isystem", str(EMULATOR / "include")]
-    options += ["-I", str(source.resolve().parent), *flags]
+    kept = [*common_flags(command), *chosen, "-D__POPC__", KEEP_COMPUTE, *flags]
+    options = [*kept, "-isystem", str(EMULATOR / "include"), "-I", str(source.resolve().parent)]
     text = run_compiler([*command, *options, "-E", "-P", str(source)], source.name)
-    key = digest([text, *command, compiler_version(command), *options[:-2], *flags, machine_id(), str(library), _own_text()])
+    key = digest([text, *command, compiler_version(command), *kept, machine_id(), str(library), _own_text()])
     target = cache_dir() / "codelets" / key
     table = target / "codelets.gp"
     if not table.exists():

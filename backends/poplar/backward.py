@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from snnc.backends.poplar.equations import loads, needed, reads, statements
-from snnc.backends.poplar.forward import block_loop, clock_fields, first_field
+from snnc.backends.poplar.forward import BlockVertex, clock_fields, first_field
 from snnc.backends.poplar.links import bus_fields, gradient_fields, incoming, is_shared, parameter_field
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, Field, integer, number, scalar, vector
 from snnc.compiler.step_program import ConnectionInfo, NeuronAdjoint, PopulationInfo, RecordAdjoint
+
+BACKWARD: Final = BlockVertex(
+    "backward", "Backward", "The adjoint of one step, and what it adds to gradients.", "backward_neurons", "backward"
+)
+SOURCES: Final = BlockVertex(
+    "source_gradient",
+    "SourceGradient",
+    "Adds what the targets' deltas mean for the outputs of the block.",
+    "relay_backward",
+    "source_gradient",
+)
+ROUND: Final = BlockVertex(
+    "weight_gradient", "WeightRound", "Adds a further window to the weight gradients.", "backward_rounds", "weight_round"
+)
 
 
 def ring_size(net: Network, buffer: str) -> int:
@@ -38,11 +54,13 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
     ports = _delta_ports(net, population)
     for port in ports:
         current = population.ports[port]
-        own = assembly.variable("Parts", f"d_{current}_own", f'layout.cells({population.id}, poplar::FLOAT, "d_{current}_own", 1)', f"gradient of a current of {population.label}")
+        own = assembly.cells(population.id, f"d_{current}_own", "1", f"gradient of a current of {population.label}")
         fields.append(vector("Output", "float", f"delta{port}", f"{own}[b.index]"))
         stores.append({"name": f"delta{port}[n]", "value": f"d_i{port}"})
         if any(c.port == port and net.input_gradient(c.id) for c in net.incoming(population.id)):
-            sent = assembly.variable("Tensor", f"d_{current}", f'layout.matrix({population.id}, "d_{current}")', "the same, for its sources")
+            sent = assembly.variable(
+                "Tensor", f"d_{current}", f'layout.matrix({population.id}, "d_{current}")', "the same, for its sources"
+            )
             fields.append(vector("Output", "float", f"sent{port}", f"Layout::own({sent}, b)"))
             stores.append({"name": f"sent{port}[c * samples + s]", "value": f"d_i{port}"})
     results = [s["value"] for s in [*stores, *sums]]
@@ -63,9 +81,7 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
         "sums": sums,
         "incoming": [link.body() for link in links],
     }
-    name = assembly.codelet("backward", "Backward", "The adjoint of one step, and what it adds to gradients.", f"{population.id} {population.label}",
-                            tuple(fields), net.cost(f"backward.{population.id}"), body)  # fmt: skip
-    assembly.loop("backward", block_loop(net, population, "backward_neurons", name, tuple(fields), "the adjoint of one step"))
+    BACKWARD.add(net, assembly, population, "backward", fields, body)
 
 
 def _zero_of(net: Network, fields: list[Field], index: int, connection: ConnectionInfo, population: PopulationInfo) -> Body:
@@ -85,7 +101,7 @@ def _state_adjoints(
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
         if not any(a.target == f"d_{state}_prev" for a in population.kernel.backward):
             continue
-        cells = assembly.variable("Parts", f"d_{buffer}", f'layout.cells({population.id}, poplar::FLOAT, "d_{buffer}", 1)', f"adjoint of a state of {population.label}")
+        cells = assembly.cells(population.id, f"d_{buffer}", "1", f"adjoint of a state of {population.label}")
         fields.append(vector("InOut", "float", f"d_state{index}", f"{cells}[b.index]"))
         places[f"d_{state}"] = f"d_state{index}[n]"
         stores.append({"name": f"d_state{index}[n]", "value": f"d_{state}_prev"})
@@ -135,7 +151,7 @@ def _outputs(
     for index, buffer in enumerate(step.outputs):
         ring = ring_size(net, buffer)
         if ring:
-            cells = assembly.variable("Parts", f"d_{buffer}", f'layout.cells({population.id}, poplar::FLOAT, "d_{buffer}", {ring})', f"gradient of an output of {population.label}")
+            cells = assembly.cells(population.id, f"d_{buffer}", ring, f"gradient of an output of {population.label}")
             if f"d_o{index}" in used:
                 fields += [vector("InOut", "float", f"d_output{index}", f"{cells}[b.index]"), number(f"ring{index}", ring)]
         if f"d_o{index}" not in used:
@@ -153,10 +169,13 @@ def _record_lines(net: Network, assembly: Assembly, population: PopulationInfo, 
         if not isinstance(op, RecordAdjoint) or op.source.buffer != buffer or op.output != net.program.loss_output:
             continue
         name = f"d_{op.target.removeprefix('d_')}"
-        cells = assembly.variable("Parts", name, f'layout.cells({population.id}, poplar::FLOAT, "{name}", STEPS)', f"adjoint of a record of {population.label}")
+        cells = assembly.cells(population.id, name, "STEPS", f"adjoint of a record of {population.label}")
         field, delay = f"d_record{index}", op.source.delay
         fields.append(vector("Input", "float", field, f"{cells}[b.index]"))
-        lines += [f"if (t + {delay} < steps)", f"  d_o{index} += {field}[(static_cast<unsigned long>(s) * steps + t + {delay}) * count + c];"]
+        lines += [
+            f"if (t + {delay} < steps)",
+            f"  d_o{index} += {field}[(static_cast<unsigned long>(s) * steps + t + {delay}) * count + c];",
+        ]
     return lines
 
 
@@ -168,18 +187,17 @@ def _add_source_gradient(net: Network, assembly: Assembly, population: Populatio
     outputs = sorted({step.outputs.index(c.source_buffer) for c in links})
     for o in outputs:
         ring, cells = ring_size(net, step.outputs[o]), f"d_{step.outputs[o]}"
-        assembly.variable("Parts", cells, f'layout.cells({population.id}, poplar::FLOAT, "{cells}", {ring})', f"gradient of an output of {population.label}")
+        assembly.cells(population.id, cells, ring, f"gradient of an output of {population.label}")
         fields += [vector("InOut", "float", f"d_output{o}", f"{cells}[b.index]"), number(f"ring{o}", ring)]
     outgoing: list[Body] = []
     for index, connection in enumerate(links):
         fields += _outgoing_fields(net, index, connection)
         shared = connection.weight is not None and connection.kind == "one_to_one" and net.size(connection.weight) == 1
         times = "" if connection.weight is None else f"*weight{index} * " if shared else f"weight{index}[c] * "
-        outgoing.append({"index": index, "output": step.outputs.index(connection.source_buffer), "template": connection.kind, "weight_times": times})
-    name = assembly.codelet("source_gradient", "SourceGradient", "Adds what the targets' deltas mean for the outputs of the block.",
-                            f"{population.id} {population.label}", tuple(fields), net.cost(f"source_gradient.{population.id}"),
-                            {"rings": outputs, "outgoing": outgoing})  # fmt: skip
-    assembly.loop("backward", block_loop(net, population, "relay_backward", name, tuple(fields), "gradients of its outputs"))
+        outgoing.append(
+            {"index": index, "output": step.outputs.index(connection.source_buffer), "template": connection.kind, "weight_times": times}
+        )
+    SOURCES.add(net, assembly, population, "backward", fields, {"rings": outputs, "outgoing": outgoing})
 
 
 def _outgoing_fields(net: Network, index: int, connection: ConnectionInfo) -> list[Field]:
@@ -207,8 +225,4 @@ def _add_weight_round(net: Network, assembly: Assembly, population: PopulationIn
     ports = sorted({link.connection.port for link in links})
     fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *gradient_fields(links)]
     fields += [vector("Input", "float", f"delta{p}", f"d_{population.ports[p]}_own[b.index]") for p in ports]
-    name = assembly.codelet("weight_gradient", "WeightRound", "Adds a further window to the weight gradients.", f"{population.id} {population.label}",
-                            tuple(fields), net.cost(f"weight_round.{population.id}"), {"incoming": [link.body() for link in links]})  # fmt: skip
-    assembly.loop("backward", block_loop(net, population, "backward_rounds", name, tuple(fields), "a further window"))
-
-
+    ROUND.add(net, assembly, population, "backward", fields, {"incoming": [link.body() for link in links]})

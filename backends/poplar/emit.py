@@ -78,7 +78,8 @@ def render(net: Network) -> dict[str, str]:
 
 def assemble(net: Network) -> tuple[Assembly, Body]:
     """Put together everything that the templates print."""
-    assembly, extras = Assembly(), []
+    assembly = Assembly()
+    extras: list[Body] = []
     for store in net.stores.values():
         add_relays(net, assembly, store)
     add_parameters(net, assembly)
@@ -88,7 +89,7 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
             add_backward(net, assembly, population)
     add_clocks(net, assembly)
     if net.rounds:
-        extras.append({"template": "common"})
+        extras.append({"template": "further_windows"})
     if net.training:
         loss = add_loss(net, assembly)
         optimizer = net.program.optimizer
@@ -106,10 +107,10 @@ def _context(net: Network, assembly: Assembly) -> Body:
     labels = {t.split('"')[1] for t in assembly.tensors if t.startswith("tensor(")}
     return {
         "title": comment_text(net.program.name),
-        "summary": f"{plan.steps} steps, batch {plan.batch}, for {comment_text(target.name)} ({target.chips} x {target.tiles_per_chip} tiles)",
+        "summary": f"{plan.steps} steps, batch {plan.batch}, for {comment_text(target.name)} ({target.chips} x {target.tiles_per_chip})",
         "plan": plan,
         "training": "true" if net.training else "false",
-        "machine": f'{{"{target.ipu_version or "ipu2"}", {target.chips}, {target.tiles_per_chip}}}',
+        "machine": f"{{{c_string(target.ipu_version or 'ipu2')}, {target.chips}, {target.tiles_per_chip}}}",
         "stored": [p for p in places if p["name"] in labels],
         "tables": tables,
         "populations": [_population(p, n) for n, p in enumerate(plan.populations)],
@@ -139,9 +140,19 @@ def _population(placed: Any, table: int) -> Body:
 def _compute_sets(net: Network) -> list[dict[str, str]]:
     names = {"relay_forward": "F1 relay", "forward_neurons": "F2 neurons"}
     if net.rounds:
-        names |= {"forward_decide": "further windows?", "forward_gather": "F gather", "forward_next": "F next window", "zero_currents": "zero currents"}
+        names |= {
+            "forward_decide": "further windows?",
+            "forward_gather": "F gather",
+            "forward_next": "F next window",
+            "zero_currents": "zero currents",
+        }
     if net.training:
-        names |= {"loss_samples": "L1 loss", "loss_sum": "L2 loss", "relay_backward": "B1 relay and source gradients", "backward_neurons": "B2 neurons"}
+        names |= {
+            "loss_samples": "L1 loss",
+            "loss_sum": "L2 loss",
+            "relay_backward": "B1 relay and source gradients",
+            "backward_neurons": "B2 neurons",
+        }
         names |= {"update_parameters": "U1 update"}
     if net.rounds and net.training:
         names |= {"backward_decide": "further windows?", "backward_next": "B next window", "backward_rounds": "B gather"}
@@ -161,7 +172,13 @@ def _description(net: Network, files: dict[str, bytes]) -> Body:
         "batch": plan.batch,
         "training": net.training,
         "inputs": [
-            {"label": i.label, "tensor": i.id, "shape": list(i.shape), "static": i.static, "used": any(s.owner == i.id for s in net.stores.values())}
+            {
+                "label": i.label,
+                "tensor": i.id,
+                "shape": list(i.shape),
+                "static": i.static,
+                "used": any(s.owner == i.id for s in net.stores.values()),
+            }
             for i in program.inputs
         ],
         "outputs": [

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Final
+
 from snnc.backends.poplar.equations import loads, needed, reads, statements
 from snnc.backends.poplar.links import bus_fields, incoming, parameter_field, weight_fields
 from snnc.backends.poplar.network import Network
@@ -10,9 +13,28 @@ from snnc.compiler.kernel import Kernel
 from snnc.compiler.step_program import NeuronStep, PopulationInfo
 
 
-def block_loop(net: Network, population: PopulationInfo, compute_set: str, codelet: str, fields: tuple[Field, ...], what: str) -> VertexLoop:
-    """A vertex on every block of a population."""
-    return VertexLoop(f"{population.id} {population.label}: {what}", "Block", "b", f"{population.id}.blocks", compute_set, codelet, "b.tile", fields)
+@dataclass(frozen=True)
+class BlockVertex:
+    """A vertex on every block of a population: its codelet, and what it is for."""
+
+    template: str
+    prefix: str
+    title: str
+    compute_set: str
+    cost: str
+
+    def add(self, net: Network, assembly: Assembly, population: PopulationInfo, group: str, fields: list[Field], body: Body) -> None:
+        """Add the codelet and the loop over all blocks to the section `group`."""
+        shown, given = f"{population.id} {population.label}", tuple(fields)
+        name = assembly.codelet(self.template, self.prefix, self.title, shown, given, net.cost(f"{self.cost}.{population.id}"), body)
+        comment = f"{shown}: {self.title[:1].lower()}{self.title[1:]}"
+        assembly.loop(group, VertexLoop(comment, "Block", "b", f"{population.id}.blocks", self.compute_set, name, "b.tile", given))
+
+
+FORWARD: Final = BlockVertex(
+    "forward", "Forward", "One step: currents, equations, what is sent and recorded.", "forward_neurons", "forward"
+)
+GATHER: Final = BlockVertex("gather", "Gather", "Adds a further window to the currents.", "forward_gather", "gather")
 
 
 def clock_fields(net: Network, population: str, clock: str = "second_clock") -> list[Field]:
@@ -61,10 +83,7 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
         "records": records,
     }
     _drop_unused_parameters(fields, used, len(step.parameters))
-    shown = f"{population.id} {population.label}"
-    name = assembly.codelet("forward", "Forward", "One step: currents, equations, what is sent and recorded.", shown, tuple(fields),
-                            net.cost(f"forward.{population.id}"), body)  # fmt: skip
-    assembly.loop("forward", block_loop(net, population, "forward_neurons", name, tuple(fields), "one step"))
+    FORWARD.add(net, assembly, population, "forward", fields, body)
     if any(link.limited for link in links):
         _add_gather(net, assembly, population)
 
@@ -79,7 +98,7 @@ def _ports(net: Network, assembly: Assembly, population: PopulationInfo, rounds:
     ports: list[Body] = []
     fields: list[Field] = []
     for index, port in enumerate(population.ports):
-        cells = assembly.variable("Parts", port, f"layout.cells({population.id}, poplar::FLOAT, \"{port}\", 1)", f"current {population.label}")
+        cells = assembly.cells(population.id, port, "1", f"current {population.label}")
         fields.append(vector("InOut", "float", f"current{index}", f"{cells}[b.index]"))
         starts = []
         for n, bias in enumerate(net.biases(port)):
@@ -90,7 +109,12 @@ def _ports(net: Network, assembly: Assembly, population: PopulationInfo, rounds:
         ports.append({"index": index, "assign": "+=" if rounds else "=", "start": " + ".join(starts) or "0.0f", "after": after})
         if rounds:
             zero = (vector("Output", "float", "values", f"{cells}[b.index]"), number("count", f"{cells}.size(b.index)"))
-            assembly.loop("start", VertexLoop(f"{population.id}: currents at zero", "Block", "b", f"{population.id}.blocks", "zero_currents", "Zero", "b.tile", zero))
+            assembly.loop(
+                "start",
+                VertexLoop(
+                    f"{population.id}: currents at zero", "Block", "b", f"{population.id}.blocks", "zero_currents", "Zero", "b.tile", zero
+                ),
+            )
     return ports, fields
 
 
@@ -106,14 +130,15 @@ def _states(
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
         history = keeps_history(net, population.kernel, index)
         slots = "STEPS + 1" if history else "2"
-        cells = assembly.variable("Parts", buffer, f'layout.cells({population.id}, poplar::FLOAT, "{buffer}", {slots})', f"state {population.label}")
-        assembly.tensors.append(
-            f'tensor("{buffer}_initial", SNNC_STATE, {{BATCH, {net.neurons[population.id]}}}, first_slots({cells}, {slots}), '
-            f"order_of_states({population.id}), true);"
-        )
+        cells = assembly.cells(population.id, buffer, slots, f"state {population.label}")
+        shape, first = f"{{BATCH, {net.neurons[population.id]}}}", f"first_slots({cells}, {slots})"
+        assembly.tensor("STATE", f"{buffer}_initial", shape, first, f"order_of_states({population.id})", True)
         fields.append(vector("InOut", "float", f"state{index}", f"{cells}[b.index]"))
         before, after = ("t * size", "(t + 1) * size") if history else ("(t == 0 ? 0 : size)", "size")
-        pointers += [f"[[maybe_unused]] const float *before{index} = &state{index}[{before}];", f"float *after{index} = &state{index}[{after}];"]
+        pointers += [
+            f"[[maybe_unused]] const float *before{index} = &state{index}[{before}];",
+            f"float *after{index} = &state{index}[{after}];",
+        ]
         places[f"{state}_prev"] = f"before{index}[n]"
         stores.append({"name": f"after{index}[n]", "value": state})
     return pointers, stores
@@ -124,7 +149,7 @@ def _saved(net: Network, assembly: Assembly, population: PopulationInfo, step: N
     if not net.training or net.adjoint(population.id) is None:
         return stores
     for index, (name, buffer) in enumerate(zip(population.kernel.saved, step.saved, strict=True)):
-        cells = assembly.variable("Parts", buffer, f'layout.cells({population.id}, poplar::FLOAT, "{buffer}", STEPS)', f"kept {population.label}")
+        cells = assembly.cells(population.id, buffer, "STEPS", f"kept {population.label}")
         fields.append(vector("InOut", "float", f"saved{index}", f"{cells}[b.index]"))
         stores.append({"name": f"saved{index}[t * size + n]", "value": name})
     return stores
@@ -140,11 +165,15 @@ def _sent(
         if store is None:
             continue
         if store.kind == "events":
-            mask = assembly.variable("Tensor", f"{buffer}_mask", f'layout.mask({population.id}, "{buffer}_mask")', f"a bit for each neuron of {population.label}")
+            mask = assembly.variable(
+                "Tensor", f"{buffer}_mask", f'layout.mask({population.id}, "{buffer}_mask")', f"a bit for each neuron of {population.label}"
+            )
             fields.append(vector("Output", "unsigned", f"mask{index}", f"Layout::own_words({mask}, {population.id}, b)"))
             masks.append(index)
         else:
-            now = assembly.variable("Tensor", f"{buffer}_now", f'layout.matrix({population.id}, "{buffer}_now")', f"values of {population.label}")
+            now = assembly.variable(
+                "Tensor", f"{buffer}_now", f'layout.matrix({population.id}, "{buffer}_now")', f"values of {population.label}"
+            )
             fields.append(vector("Output", "float", f"value{index}", f"Layout::own({now}, b)"))
             stores.append({"name": f"value{index}[c * samples + s]", "value": f"o{index}"})
     return masks, stores
@@ -154,10 +183,10 @@ def _records(net: Network, assembly: Assembly, population: PopulationInfo, step:
     records: list[Body] = []
     n = net.neurons[population.id]
     for index, output in enumerate(net.records(population.id)):
-        cells = assembly.variable("Parts", output.record, f'layout.cells({population.id}, poplar::FLOAT, "{output.record}", STEPS)', f"record {output.label}")
+        cells = assembly.cells(population.id, output.record, "STEPS", f"record {output.label}")
         fields.append(vector("InOut", "float", f"record{index}", f"{cells}[b.index]"))
-        assembly.tensors.append(
-            f'tensor("{output.record}", SNNC_RECORD, {{STEPS, BATCH, {n}}}, {cells}.all, order_of_records({population.id}, STEPS, BATCH), false);'
+        assembly.tensor(
+            "RECORD", output.record, f"{{STEPS, BATCH, {n}}}", f"{cells}.all", f"order_of_records({population.id}, STEPS, BATCH)", False
         )
         delay, place = output.source.delay, f"record{index}[(static_cast<unsigned long>(s) * steps + t) * count + c]"
         before = [f"if (t < {delay})\n          {place} = 0.0f;"] if delay else []
@@ -171,6 +200,4 @@ def _add_gather(net: Network, assembly: Assembly, population: PopulationInfo) ->
     fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *weight_fields(links)]
     fields += [vector("InOut", "float", f"current{p}", f"{population.ports[p]}[b.index]") for p in ports]
     body: Body = {"ports": [{"index": p} for p in ports], "incoming": [link.body() for link in links]}
-    name = assembly.codelet("gather", "Gather", "Adds a further window to the currents.", f"{population.id} {population.label}", tuple(fields),
-                            net.cost(f"gather.{population.id}"), body)  # fmt: skip
-    assembly.loop("forward", block_loop(net, population, "forward_gather", name, tuple(fields), "a further window"))
+    GATHER.add(net, assembly, population, "forward", fields, body)

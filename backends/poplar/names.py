@@ -29,4 +29,8 @@ def c_string(text: str) -> str:
     >>> c_string('a"b??')
     '"a\\\\042b\\\\077\\\\077"'
     """
-    return '"' + "".join(chr(b) if chr(b).isascii() and (chr(b).isalnum() or chr(b) in " _-.,:()[]") else f"\\{b:03o}" for b in text.encode()) + '"'
+    return (
+        '"'
+        + "".join(chr(b) if chr(b).isascii() and (chr(b).isalnum() or chr(b) in " _-.,:()[]") else f"\\{b:03o}" for b in text.encode())
+        + '"'
+    )

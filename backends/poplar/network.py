@@ -212,12 +212,16 @@ class Network:
             _check_blocks(placed, self.plan.batch)
         weights = [c.weight for c in self.program.connections if c.weight]
         for weight in sorted({w for w in weights if weights.count(w) > 1}):
-            raise UnsupportedOnPoplarError(f"the weight {self.program.parameters[weight].label!r} is shared by several connections; give each its own.")
+            raise UnsupportedOnPoplarError(
+                f"the weight {self.program.parameters[weight].label!r} is shared by several connections; give each its own."
+            )
         for output in self.program.outputs:
             if output.source.buffer in {f"{i.id}_in" for i in self.program.inputs}:
                 continue
             if not any(output.source.buffer in self.step(p.id).outputs for p in self.program.populations):
-                raise UnsupportedOnPoplarError(f"the output {output.label!r} shows no output port of a population; put a population in between.")
+                raise UnsupportedOnPoplarError(
+                    f"the output {output.label!r} shows no output port of a population; put a population in between."
+                )
 
 
 def _check_blocks(placed: PopulationPlan, batch: int) -> None:

@@ -99,7 +99,9 @@ def _gradient(net: Network, assembly: Assembly, placed: Placed) -> None:
         sums = assembly.variable("Parts", f"d_{name}", f'layout.block_numbers({p}, "d_{name}")', f"private gradients of {placed.label}")
         total = f"{sums}.range(0, 1)"
     else:
-        sums = assembly.variable("Parts", f"d_{name}", f'layout.block_rows({p}, "d_{name}", {placed.rows})', f"private gradients of {placed.label}")
+        sums = assembly.variable(
+            "Parts", f"d_{name}", f'layout.block_rows({p}, "d_{name}", {placed.rows})', f"private gradients of {placed.label}"
+        )
         total = f"totals({p}, {sums})"
     assembly.tensors.append(f'tensor("d_{name}", SNNC_GRADIENT, {_shape(placed)}, {total}, {placed.order}, false);')
 
@@ -125,7 +127,9 @@ def _update(net: Network, assembly: Assembly, placed: Placed) -> None:
             assembly.variable("Tensor", kept, f'layout.on_tile(poplar::FLOAT, {{1}}, "{kept}", {p}.groups[0].tile)')
         else:
             assembly.variable("Parts", kept, f'layout.rows({p}, "{kept}", {placed.rows})')
-        assembly.tensors.append(f'tensor("{kept}", SNNC_MOMENT, {_shape(placed)}, {kept if shared else kept + ".all"}, {placed.order}, true);')
+        assembly.tensors.append(
+            f'tensor("{kept}", SNNC_MOMENT, {_shape(placed)}, {kept if shared else kept + ".all"}, {placed.order}, true);'
+        )
         fields.append(vector("InOut", "float", moment, kept if shared else f"{kept}[g.index]"))
     fields.append(number("count", 1 if shared else f"{name}.size(g.index)"))
     fields.append(number("parts", f"{p}.blocks.size()" if shared else "g.end - g.begin"))
@@ -139,7 +143,9 @@ def _source_copy(net: Network, assembly: Assembly, connection: ConnectionInfo, w
     source, target, rows = connection.source, connection.target, f"{weight}_rows"
     inputs = net.size(connection.source_buffer)
     if connection.kind == "dense":
-        assembly.variable("Tensor", rows, f'layout.source_rows({source}, "{rows}", {net.neurons[target]})', "the same weights, by rows, with their source")
+        assembly.variable(
+            "Tensor", rows, f'layout.source_rows({source}, "{rows}", {net.neurons[target]})', "the same weights, by rows, with their source"
+        )
         assembly.refresh.append(f"refresh.add(program::Copy(Layout::whole({target}, {weight}, {inputs}), {rows}));")
     elif net.size(weight) == 1:
         assembly.variable("Parts", rows, f'layout.group_numbers({source}, "{rows}")', "the same number with the source")

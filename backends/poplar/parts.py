@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from snnc.compiler.mapping.cost import CodeletCost
 
+Access: TypeAlias = Literal["Input", "Output", "InOut"]
 FieldKind: TypeAlias = Literal["edge", "number", "integer"]
 Body: TypeAlias = dict[str, Any]
 
@@ -22,12 +23,12 @@ class Field:
     value: str
 
 
-def vector(access: Literal["Input", "Output", "InOut"], element: str, name: str, value: str) -> Field:
+def vector(access: Access, element: str, name: str, value: str) -> Field:
     """Return a vector edge."""
     return Field(name, f"{access}<Vector<{element}, VectorLayout::ONE_PTR>>", "edge", value)
 
 
-def scalar(access: Literal["Input", "Output", "InOut"], element: str, name: str, value: str) -> Field:
+def scalar(access: Access, element: str, name: str, value: str) -> Field:
     """Return an edge of one element."""
     return Field(name, f"{access}<{element}>", "edge", value)
 
@@ -99,6 +100,14 @@ class Assembly:
         """Declare a member once and return its name."""
         self.variables.setdefault(name, Variable(kind, name, value, comment))
         return name
+
+    def cells(self, population: str, name: str, slots: object, comment: str) -> str:
+        """Declare a float array [slots][samples][count] for each block of a population."""
+        return self.variable("Parts", name, f'layout.cells({population}, poplar::FLOAT, "{name}", {slots})', comment)
+
+    def tensor(self, role: str, name: str, shape: str, on_device: str, order: str, writable: bool) -> None:
+        """Show a float tensor to the host."""
+        self.tensors.append(f'tensor("{name}", SNNC_{role}, {shape}, {on_device}, {order}, {str(writable).lower()});')
 
     def codelet(self, template: str, prefix: str, title: str, serves: str, fields: tuple[Field, ...], cost: CodeletCost, body: Body) -> str:
         """Return the name of the class for this structure, a new one when none is equal."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from snnc.backends.poplar.network import Network, Store
-from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
+from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
 from snnc.compiler.mapping.cost import CodeletCost
 from snnc.compiler.plan import BusPlan
 
@@ -33,16 +33,32 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
     name = store.buffer
     relays = f"{name}_relays"
     if store.kind == "events":
-        assembly.variable("Parts", f"{name}_ids", f'layout.kept({relays}, {store.poplar_type}, "{name}_ids", ({slots(store)}) * {store.stored})', f"ids of all steps of {name}")
-        assembly.variable("Parts", f"{name}_numbers", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_numbers", {slots(store)})', "their numbers")
+        assembly.variable(
+            "Parts",
+            f"{name}_ids",
+            f'layout.kept({relays}, {store.poplar_type}, "{name}_ids", ({slots(store)}) * {store.stored})',
+            f"ids of all steps of {name}",
+        )
+        assembly.variable(
+            "Parts", f"{name}_numbers", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_numbers", {slots(store)})', "their numbers"
+        )
     else:
-        assembly.variable("Parts", f"{name}_store", f'layout.kept({relays}, poplar::FLOAT, "{name}_store", ({slots(store)}) * {store.width})', f"values of all steps of {name}")
+        assembly.variable(
+            "Parts",
+            f"{name}_store",
+            f'layout.kept({relays}, poplar::FLOAT, "{name}_store", ({slots(store)}) * {store.width})',
+            f"values of all steps of {name}",
+        )
     for bus in store.buses:
         comment = f"bus {bus.id}: {bus.source}, lag {bus.lag}"
         if store.kind == "values":
-            assembly.variable("Tensor", f"{bus.id}_values", f'layout.window({relays}, poplar::FLOAT, "{bus.id}_values", {bus.width})', comment)
+            assembly.variable(
+                "Tensor", f"{bus.id}_values", f'layout.window({relays}, poplar::FLOAT, "{bus.id}_values", {bus.width})', comment
+            )
             continue
-        assembly.variable("Tensor", f"{bus.id}_ids", f'layout.window({relays}, {store.poplar_type}, "{bus.id}_ids", {bus.capacity})', comment)
+        assembly.variable(
+            "Tensor", f"{bus.id}_ids", f'layout.window({relays}, {store.poplar_type}, "{bus.id}_ids", {bus.capacity})', comment
+        )
         assembly.variable("Tensor", f"{bus.id}_number", f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_number", 1)')
         if net.limited(bus):
             assembly.variable("Tensor", f"{bus.id}_position", f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_position", 1)')
@@ -61,7 +77,8 @@ def _input(net: Network, assembly: Assembly, store: Store) -> None:
     name, shape = store.buffer, f"{{BATCH, {store.width}}}" if store.static else f"{{STEPS, BATCH, {store.width}}}"
     if store.kind == "events":
         assembly.start.append(
-            f'event_input<{store.id_type}>("{store.owner}", {shape}, {name}_relays, {name}_ids, {name}_numbers, {store.stored}, load_inputs);'
+            f'event_input<{store.id_type}>("{store.owner}", {shape}, {name}_relays, {name}_ids, {name}_numbers, '
+            f"{store.stored}, load_inputs);"
         )
     else:
         assembly.start.append(f'value_input("{store.owner}", {shape}, {name}_relays, {name}_store, load_inputs);')
@@ -113,8 +130,8 @@ def _vertex(net: Network, assembly: Assembly, store: Store, compute_set: str, fo
         "slot": _slot(store),
     }
     cost = net.cost("relay_values" if store.kind == "values" else "relay_events" if compacts else "relay_input")
-    _add(net, assembly, store, compute_set, template, "Compacts what the source sent and shows a step's windows." if compacts else "Shows a step's windows.",
-         tuple(fields), body, cost)  # fmt: skip
+    title = "Compacts what the source sent and shows a step's windows." if compacts else "Shows a step's windows."
+    _add(net, assembly, store, compute_set, template, title, tuple(fields), body, cost)
 
 
 def _add(
@@ -131,7 +148,7 @@ def _add(
 
 def _event_fields(net: Network, store: Store, compacts: bool, forward: bool) -> list[Field]:
     name = store.buffer
-    access = "InOut" if compacts else "Input"
+    access: Access = "InOut" if compacts else "Input"
     fields = [
         number("stored", store.stored),
         vector(access, store.id_type, "ids", f"{name}_ids[r.index]"),
@@ -183,7 +200,13 @@ def _bus(net: Network, index: int, bus: BusPlan, forward: bool) -> Body:
             each.append(f"*lost{index} = *lost{index} + (all > n ? (all - 1) / capacity{index} : 0);")
     elif forward and bus.capacity < bus.width:
         each = [f"*lost{index} = *lost{index} + (all - n);"]
-    return {"index": index, "comment": "Exact: further windows follow." if net.limited(bus) else "One window.", "start": start, "each": each, "end": end}
+    return {
+        "index": index,
+        "comment": "Exact: further windows follow." if net.limited(bus) else "One window.",
+        "start": start,
+        "each": each,
+        "end": end,
+    }
 
 
 def _next_window(net: Network, assembly: Assembly, store: Store, compute_set: str) -> None:

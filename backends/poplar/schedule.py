@@ -35,7 +35,9 @@ def add_clocks(net: Network, assembly: Assembly) -> None:
 
 def _add_decide(net: Network, assembly: Assembly, part: str) -> None:
     limited = [bus for bus in net.plan.buses if net.limited(bus)]
-    assembly.variable("Tensor", "again", f'layout.on_tile(poplar::BOOL, {{}}, "again", {_TILE})', "some window holds more than its capacity")
+    assembly.variable(
+        "Tensor", "again", f'layout.on_tile(poplar::BOOL, {{}}, "again", {_TILE})', "some window holds more than its capacity"
+    )
     rounds = assembly.variable("Tensor", f"{part}_round_count", f'layout.on_tile(poplar::UNSIGNED_INT, {{1}}, "{part}_rounds", {_TILE})')
     assembly.tensors.append(f'counter("{part}_rounds", {rounds});')
     flags = ", ".join(f"{bus.id}_more.all" for bus in limited)
@@ -77,7 +79,9 @@ def add_loss(net: Network, assembly: Assembly) -> Body:
         integer("steps", "STEPS"),
         number("classes", classes),
     )
-    assembly.loop("loss", VertexLoop("one vertex a sample", "std::size_t", "i", "samples_of(BATCH)", "loss_samples", "Loss", "sample_tile(i)", fields))
+    assembly.loop(
+        "loss", VertexLoop("one vertex a sample", "std::size_t", "i", "samples_of(BATCH)", "loss_samples", "Loss", "sample_tile(i)", fields)
+    )
     total = (vector("Input", "float", "losses", "losses"), scalar("Output", "float", "total", "loss[0]"), number("count", "BATCH"))
     assembly.loop("loss", VertexLoop("their sum", *_ONE, "loss_sum", "LossSum", _TILE, total))
     rates = (
@@ -135,7 +139,10 @@ def programs(net: Network) -> list[str]:
         return [*lines, f"return {{{start}, forward}};"]
     lines += ["Sequence backward_step{Execute(relay_backward), Execute(backward_neurons)};"]
     if net.rounds:
-        lines.append("backward_step.add(RepeatWhileTrue(Execute(backward_decide), again, Sequence{Execute(backward_next), Execute(backward_rounds)}));")
+        lines += [
+            "const Sequence backward_window{Execute(backward_next), Execute(backward_rounds)};",
+            "backward_step.add(RepeatWhileTrue(Execute(backward_decide), again, backward_window));",
+        ]
     return [
         *lines,
         "Sequence train{load_labels, forward, Execute(loss_samples), Execute(loss_sum), Copy(constant(ITERATIONS - 1), first_clock),",

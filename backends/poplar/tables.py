@@ -13,8 +13,10 @@ from snnc.compiler.graph import Array
 
 
 def plan_tables(net: Network) -> bytes:
-    """``plan.bin``: blocks of every population (tile, first, count, sample, samples), then relays of every store (tile, sample, samples)."""
-    tables: list[Iterable[Sequence[int]]] = [[(b.tile, b.first, b.count, b.sample, b.samples) for b in p.blocks] for p in net.plan.populations]
+    """``plan.bin``: every population's blocks (tile, first, count, sample, samples), every store's relays (tile, sample, samples)."""
+    tables: list[Iterable[Sequence[int]]] = [
+        [(b.tile, b.first, b.count, b.sample, b.samples) for b in p.blocks] for p in net.plan.populations
+    ]
     tables += [[(r.tile, r.sample, r.samples) for r in s.buses[0].relays] for s in net.stores.values()]
     parts = [struct.pack("<I", len(tables))]
     for table in tables:

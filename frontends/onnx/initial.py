@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
@@ -157,7 +158,8 @@ def _explicit(step: Step, groups: Grouping, states: Mapping[int, States]) -> Sta
                     start.inputs.setdefault(str(node.attrs[0]), seen.cls)
                 elif group is not None and seen.cls in states[group].kept and node.value is not None:
                     shape = step.classes[seen.cls].shape
-                    value = node.value if node.value.size == 1 or node.shape == shape else node.value.reshape(shape)
+                    same_size = node.value.size == math.prod(shape)
+                    value = node.value.reshape(shape) if same_size else np.broadcast_to(node.value, np.broadcast_shapes(node.shape, shape))
                     start.values.setdefault((seen.cls, t), np.asarray(value, np.float64))
     return start
 

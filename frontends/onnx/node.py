@@ -58,6 +58,7 @@ class Pool:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
+        self.cuts: dict[tuple[int, int, int, int], Node] = {}
         self._table: dict[Hashable, Node] = {}
 
     def make(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Hashable, ...] = (), value: Array | None = None) -> Node:

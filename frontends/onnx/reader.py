@@ -146,9 +146,8 @@ def _check_node(graph: GraphProto, index: int, visible: set[str], made: dict[str
     if not onnx.defs.has(node.op_type):
         raise ForeignOperatorError(f"{where}: ONNX defines no operator '{node.op_type}'.")
     schema = onnx.defs.get_schema(node.op_type)
-    given = [bool(name) for name in node.input]
-    if len(given) > schema.max_input or not all(given[: schema.min_input]) or len(given) < schema.min_input:
-        raise MalformedGraphError(f"{where} has {sum(given)} input(s); {node.op_type} takes {schema.min_input} to {schema.max_input}.")
+    if not schema.min_input <= len(node.input) <= schema.max_input:
+        raise MalformedGraphError(f"{where} has {len(node.input)} input(s); {node.op_type} takes {schema.min_input} to {schema.max_input}.")
     for name in node.input:
         if name and name not in visible:
             if made.get(name, -1) >= index:

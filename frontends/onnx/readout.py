@@ -8,7 +8,7 @@ import numpy as np
 
 from snnc.compiler.graph import Readout
 from snnc.frontends.onnx import shaping
-from snnc.frontends.onnx.errors import ReadoutError
+from snnc.frontends.onnx.errors import ReadoutError, TimeMixingError
 from snnc.frontends.onnx.node import Node, Pool
 from snnc.frontends.onnx.roll import Const, Operand, Ref, Roller, StepClass
 from snnc.frontends.onnx.step import Result
@@ -30,12 +30,21 @@ def roll_output(pool: Pool, roller: Roller, name: str, output: Node) -> Result:
         rows = stacked(pool, line, output, axis)
         if rows is not None:
             return Result(name, roller.roll(dict(enumerate(rows))), "all", axis, len(output.shape))
+    _check_stack(line, name, output)
     inner, scale = _unscaled(output)
     summary = inner.inputs[0] if inner.op == "reshape" else inner
     if summary.op == "reduce":
         return _reduced(pool, roller, name, output, summary, scale)
     value = roller.roll({line.steps - 1: output})
     return Result(name, value, "last", None, len(output.shape))
+
+
+def _check_stack(line: Timeline, name: str, output: Node) -> None:
+    if output.op == "concat" and len(output.inputs) == line.steps and output.shape[cast("int", output.attrs[0])] == line.steps:
+        raise TimeMixingError(
+            f"the output '{name}' stacks {line.steps} values that do not follow the steps of the input one by one (reversed, strided or "
+            "future steps); snnc reads causal models whose outputs are in order."
+        )
 
 
 def _unscaled(node: Node) -> tuple[Node, float]:

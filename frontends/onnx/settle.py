@@ -25,7 +25,8 @@ def settle(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | Non
     """Return the graph of a step.
 
     A matrix product of late values is tried as it stands (the delay is in front of it, so that it sees zeros before step
-    0) and, where the first steps say otherwise, with the delay behind it (so that nothing at all arrives in step 0). Initial states that the file shows are tried first, others are searched for last.
+    0) and, where the first steps say otherwise, with the delay behind it (so that nothing at all arrives in step 0). Initial states
+    that the file shows are tried first, others are searched for last.
 
     Raises
     ------

@@ -120,11 +120,12 @@ def cut(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int = 0) -
     if x.value is not None:
         index = (slice(None),) * axis + (slice(start, start + size),)
         return pool.const(x.value[index])
-    known = pool.find("slice", (x,), shape, (axis, start))
-    if known is not None or depth > _MAX_PUSH:
-        return known or pool.make("slice", (x,), shape, (axis, start))
-    pushed = _push(pool, x, axis, start, size, depth + 1)
-    return pool.make("slice", (x,), shape, (axis, start)) if pushed is None else pushed
+    key = (x.id, axis, start, size)
+    known = pool.cuts.get(key)
+    if known is None:
+        pushed = _push(pool, x, axis, start, size, depth + 1) if depth <= _MAX_PUSH else None
+        known = pool.cuts[key] = pool.make("slice", (x,), shape, (axis, start)) if pushed is None else pushed
+    return known
 
 
 def _push(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:

@@ -204,9 +204,17 @@ def check_operations(step: Step) -> None:
     ------
     NotYetError
         A class of the step is such an operation.
+    StepGraphError
+        Batches of different sizes meet.
     """
+    sizes: set[int] = set()
     for cls in step.live():
-        made = step.classes[cls]
+        made, batch = step.classes[cls], step.batch[cls]
+        sizes.update(() if batch is None else (made.shape[batch],))
+        if len(sizes) > 1:
+            raise StepGraphError(
+                f"the values of a step have the batch sizes {sorted(sizes)}; a constant of one batch is broadcast to another."
+            )
         if step.is_elementwise(cls) or made.op in ("linear", "concat"):
             continue
         if made.op == "reshape" and len(step.samples[cls]) == 1:

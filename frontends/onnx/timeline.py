@@ -114,6 +114,10 @@ def stacked(pool: Pool, line: Timeline, output: Node, axis: int) -> list[Node] |
     """
     if output.shape[axis] != line.steps or output.value is not None:
         return None
+    first = shaping.take(pool, output, axis, 0)
+    extend(line, pool)
+    if line.latest[first.id] > 0:
+        return None
     rows = [shaping.take(pool, output, axis, t) for t in range(line.steps)]
     extend(line, pool)
     if line.timed:

@@ -141,17 +141,17 @@ def test_a_wrong_command_line_is_one_coded_line(capsys, arguments, says):
 
 def test_a_missing_model_and_a_folder_that_is_no_project(capsys, tmp_path, data):
     files = ["--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz"]
-    refused(capsys, ["run", tmp_path / "none.onnx", *files], "SNNC-E532")
-    refused(capsys, ["run", tmp_path, *files], "SNNC-E532")
+    refused(capsys, ["run", tmp_path / "none.onnx", *files], "SNNC-E201")
+    refused(capsys, ["run", tmp_path, *files], "SNNC-E526")
     refused(capsys, ["train", tmp_path, "--data", data], "SNNC-E526")
     refused(capsys, ["inspect", tmp_path], "SNNC-E526")
 
 
-def test_kinds_of_models_that_are_not_read(capsys, tmp_path, data):
+def test_kinds_of_models_that_are_not_read(capsys, tmp_path, data, root):
     files = ["--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz"]
-    for name in ("model.nir", "model.pt"):
-        (tmp_path / name).write_bytes(b"\x89HDF")
-        refused(capsys, ["run", tmp_path / name, *files, "--dialect", "norse"], "SNNC-E527")
+    (tmp_path / "model.pt").write_bytes(b"PK\x03\x04 not a model of snnc")
+    refused(capsys, ["run", tmp_path / "model.pt", *files], "SNNC-E201")
+    refused(capsys, ["run", root / "examples" / "digits" / "digits.onnx", *files, "--dialect", "norse"], "SNNC-E527")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from nets import dense, delayed, feedback, join, learnable, linear, of_model, recurrent, skip
+from nets import delayed, dense, feedback, join, learnable, linear, of_model, recurrent, skip
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import PoplarEngine, open_engine
@@ -95,9 +95,9 @@ CASES = {
     "feedback": (feedback, "mse_count", Adam(1e-2), load_target("gc200"), {}),
     "learnable": (learnable, "ce_max_membrane", Adam(1e-2), machine(2, 2), {}),
     "lstm": (lambda random: of_model(random, SLSTM(threshold=0.1)), "ce_count", Adam(1e-2), machine(8), {}),
-    "exact": (spiking_recurrent, "ce_count", Adam(1e-2), machine(16), {"capacity": 3}),
+    "exact": (spiking_recurrent, "ce_count", Adam(1e-2), machine(16), {"capacity": 3, "loss_output": "y"}),
     "exact feedback": (feedback, "ce_count", Adam(1e-2), machine(3), {"capacity": 1}),
-    "drop": (spiking, "ce_count", Adam(1e-2), machine(16), {"capacity": 5, "mode": "drop"}),
+    "drop": (spiking, "ce_count", Adam(1e-2), machine(16), {"capacity": 5, "mode": "drop", "loss_output": "y"}),
     "hostile": (hostile, None, None, machine(4), {}),
 }
 
@@ -110,8 +110,9 @@ def workplace():
 @lru_cache(maxsize=32)
 def project(name):
     """Emit a case."""
-    make, loss, optimizer, target, options = CASES[name]
+    make, loss, optimizer, target, given = CASES[name]
+    options = {key: value for key, value in given.items() if key != "loss_output"}
     graph = make(np.random.default_rng(3))
-    program = lower(graph, loss=parse_loss(loss) if loss else None, optimizer=optimizer, steps=STEPS)
+    program = lower(graph, loss=parse_loss(loss) if loss else None, loss_output=given.get("loss_output"), optimizer=optimizer, steps=STEPS)
     plan = make_plan(program, target, steps=STEPS, batch=BATCH, **options)
     return Project(program, plan, emit_poplar(program, plan, Path(workplace().name) / name))

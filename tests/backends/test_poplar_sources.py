@@ -1,0 +1,201 @@
+"""What the emitted folder holds: structure, names of the author, warnings, CMake."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from nets import dense, join, linear
+from poplar_projects import BATCH, HOSTILE, STEPS, machine, project
+
+from snnc.backends.emulator.build import compiler, include_dir, prefix
+from snnc.backends.poplar.build import build_poplar
+from snnc.backends.poplar.emit import emit_poplar, render
+from snnc.backends.poplar.errors import PlanMismatchError
+from snnc.backends.poplar.names import c_string, comment_text
+from snnc.backends.poplar.network import Network
+from snnc.backends.project import digest
+from snnc.compiler.errors import BuildError
+from snnc.compiler.graph import Population
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lower import lower
+from snnc.compiler.mapping.mapper import make_plan
+from snnc.compiler.mapping.plan_json import plan_from_json
+from snnc.compiler.neurons import LIF
+from snnc.compiler.optimizers import Adam
+
+SOURCES = ("host.cpp", "codelets.cpp")
+
+
+def code_of(text):
+    """C++ without comments and strings."""
+    return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.S)
+
+
+@pytest.mark.parametrize("name", ["hostile", "exact", "learnable"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_sources_compile_without_a_warning(name, source):
+    command = [
+        *compiler(),
+        "-std=c++17",
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-isystem",
+        str(include_dir()),
+        "-c",
+        source,
+        "-o",
+        os.devnull,
+    ]
+    result = subprocess.run(command, cwd=project(name).folder, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def test_codelets_compile_where_nobody_counts_cycles(tmp_path):
+    text = (project("exact").folder / "codelets.cpp").read_text()
+    include = "#include <poplar/Vertex.hpp>\n"
+    assert include in text
+    (tmp_path / "codelets.cpp").write_text(text.replace(include, include + "#undef SNNC_COUNT_CYCLES\n"))
+    command = [
+        *compiler(),
+        "-std=c++17",
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-isystem",
+        str(include_dir()),
+        "-c",
+        "codelets.cpp",
+        "-o",
+        os.devnull,
+    ]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def test_names_of_the_author_are_never_code(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    case = project("hostile")
+    for source in (*SOURCES, "CMakeLists.txt"):
+        text = (case.folder / source).read_text()
+        assert text.isascii()
+        assert "??/" not in text
+        assert not re.search(r"//[^\n]*\\\n", text), "a comment goes on in the next line"
+        for word in ("pwned", "system"):
+            assert word not in code_of(text)
+    case.open().forward(case.data()[0], {})
+    assert not (tmp_path / "pwned").exists()
+    description = json.loads((case.folder / "project.json").read_text())
+    assert {i["label"] for i in description["inputs"]} == {HOSTILE[0], "z" + HOSTILE[0]}
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, "\\", "\n", "\x00", "*/", "??/", "?" * 9, "/*/", "a" * 500, ""])
+def test_comment_text_ends_neither_comment_nor_line(name):
+    text = comment_text(name)
+    assert text.isascii()
+    assert text.isprintable()
+    assert not any(bad in text for bad in ("*/", "/*", "\\", "??", "\n", '"'))
+    assert len(text) <= 80
+    assert re.fullmatch(r'"(?:[A-Za-z0-9 _\-.,:()\[\]]|\\[0-7]{3})*"', c_string(name))
+
+
+def test_populations_of_one_structure_share_their_codelets():
+    random = np.random.default_rng(0)
+    graph = dense(random, hidden=8)
+    for name in ("a", "b", "c"):
+        graph.add(name, Population(LIF(0.9), (8,)))
+    for source, target in (("hidden", "a"), ("a", "b"), ("b", "c"), ("c", "readout")):
+        join(graph, f"{source}_{target}", linear(random, 8 if target != "readout" else 4, 8), source, target)
+    program = lower(graph, loss=parse_loss("ce_count"), optimizer=Adam(), steps=STEPS)
+    plan = make_plan(program, machine(16), steps=STEPS, batch=BATCH)
+    codelets = render(Network(program, plan))["codelets.cpp"]
+    kinds = re.findall(r"^class (\w+)", codelets, re.M)
+    assert len(kinds) == len(set(kinds))
+    assert sum(kind.startswith("Forward") for kind in kinds) == 3, "behind values, behind one link of spikes, behind two"
+    assert re.search(r"///   p\d a\n///   p\d b\n///   p\d c\nclass Forward", codelets)
+    assert {"Clock", "Loss", "LossSum", "Schedule", "Update"} <= set(kinds)
+
+
+def test_further_windows_exist_only_where_a_window_can_overflow():
+    assert "RepeatWhileTrue" not in code_of((project("recurrent").folder / "host.cpp").read_text()).replace(
+        "using program::RepeatWhileTrue", ""
+    )
+    host = (project("exact").folder / "host.cpp").read_text()
+    assert "Execute(forward_gather)" in host
+    assert "Execute(backward_rounds)" in host
+
+
+def test_sources_stay_small_on_a_large_machine():
+    case = project("feedback")
+    small = len((project("delayed").folder / "host.cpp").read_bytes())
+    assert len((case.folder / "host.cpp").read_bytes()) < 2 * small
+
+
+def test_description_and_plan_fit_the_files():
+    case = project("recurrent")
+    description = json.loads((case.folder / "project.json").read_text())
+    assert description["format"] == "snnc project 1"
+    for name, wanted in description["files"].items():
+        assert digest((case.folder / name).read_bytes()) == wanted
+    assert {p.name for p in case.folder.iterdir()} == {*description["files"], "project.json"}
+    assert plan_from_json((case.folder / "plan.json").read_text()) == case.plan
+    tensors = case.open().session.tensors
+    for group in ("inputs", "outputs", "parameters"):
+        assert all(entry["tensor"] in tensors for entry in description[group])
+
+
+def test_equal_sources_are_built_once(tmp_path):
+    case = project("skip")
+    again = emit_poplar(case.program, case.plan, tmp_path / "again")
+    assert build_poplar(again) == build_poplar(case.folder)
+
+
+def test_a_broken_project_is_a_build_error(tmp_path):
+    shutil.copytree(project("skip").folder, tmp_path / "broken")
+    (tmp_path / "broken" / "snnc_abi.cpp").write_text("this is no C++;\n")
+    with pytest.raises(BuildError, match="does not compile"):
+        build_poplar(tmp_path / "broken")
+
+
+def test_a_plan_of_another_program_is_refused(tmp_path):
+    with pytest.raises(PlanMismatchError):
+        emit_poplar(project("skip").program, project("learnable").plan, tmp_path / "p")
+    assert not (tmp_path / "p").exists()
+
+
+def test_cmake_builds_an_executable_that_trains(tmp_path):
+    case = project("recurrent")
+    folder = tmp_path / "project"
+    shutil.copytree(case.folder, folder)
+    environment = {k: v for k, v in os.environ.items() if k != "POPLAR_SDK_ENABLED"}
+    for command in (["-B", "build", f"-DCMAKE_PREFIX_PATH={prefix()}"], ["--build", "build", "-j2"]):
+        result = subprocess.run(["cmake", *command], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stdout + result.stderr
+    batches = [case.data(seed=seed) for seed in range(3)]
+    np.save(folder / "x0.npy", np.concatenate([x["x0"].swapaxes(0, 1) for x, _ in batches]))
+    np.save(folder / "labels.npy", np.concatenate([y for _, y in batches]))
+    train = folder / "build" / "train"
+    result = subprocess.run([train, folder, "2"], env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    reference = case.reference()
+    for epoch in (1, 2):
+        losses = [reference.train_batch(x, y, case.program.optimizer.lr) for x, y in batches]
+        found = float(re.search(rf"epoch {epoch}  loss ([\d.]+)", result.stdout).group(1))
+        assert found == pytest.approx(np.mean(losses), abs=2e-5)
+    from safetensors.numpy import load_file
+
+    trained = load_file(folder / "trained.safetensors")
+    for name, value in reference.get_parameters().items():
+        np.testing.assert_allclose(trained[name].reshape(value.shape), value, atol=1e-5)
+    usage = subprocess.run([train, "--help"], capture_output=True, text=True, check=False)
+    assert usage.returncode == 0
+    assert "labels.npy" in usage.stdout
+    missing = subprocess.run([train, tmp_path], capture_output=True, text=True, check=False)
+    assert missing.returncode == 2
+    assert "codelets.cpp" in missing.stderr

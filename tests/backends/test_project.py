@@ -1,0 +1,85 @@
+"""Project folders appear whole or not at all."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from snnc.backends.project import DiskFullError, ForeignFolderError, ProjectFolderError, write_project
+
+FILES = {"project.json": b"{}", "a/b.txt": b"text"}
+
+
+def everything(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*"))
+
+
+def test_all_files_are_written(tmp_path):
+    folder = write_project(tmp_path / "deep" / "project", FILES)
+    assert everything(folder) == ["a", "a/b.txt", "project.json"]
+    assert (folder / "a" / "b.txt").read_bytes() == b"text"
+    assert everything(tmp_path / "deep") == ["project", *(f"project/{p}" for p in everything(folder))]
+
+
+def test_an_older_project_is_replaced_whole(tmp_path):
+    write_project(tmp_path / "p", {**FILES, "old": b""})
+    write_project(tmp_path / "p", FILES)
+    assert everything(tmp_path) == ["p", "p/a", "p/a/b.txt", "p/project.json"]
+
+
+def test_an_empty_folder_may_be_there_already(tmp_path):
+    (tmp_path / "p").mkdir()
+    write_project(tmp_path / "p", FILES)
+    assert (tmp_path / "p" / "project.json").exists()
+
+
+@pytest.mark.parametrize("make", [lambda p: (p.mkdir(), (p / "thesis.txt").write_text("!")), lambda p: p.write_text("file")])
+def test_what_is_no_project_is_left_alone(tmp_path, make):
+    make(tmp_path / "p")
+    before = everything(tmp_path)
+    with pytest.raises(ForeignFolderError, match="SNNC-E414"):
+        write_project(tmp_path / "p", FILES)
+    assert everything(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [(errno.ENOSPC, DiskFullError), (errno.EACCES, ProjectFolderError), (errno.EROFS, ProjectFolderError)]
+)
+def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch, number, kind):
+    write_project(tmp_path / "old", FILES)
+    before = everything(tmp_path)
+    write = Path.write_bytes
+
+    def fail(self, data):
+        if self.name == "b.txt":
+            raise OSError(number, os.strerror(number))
+        return write(self, data)
+
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    for name in ("new", "old"):
+        with pytest.raises(kind):
+            write_project(tmp_path / name, FILES)
+    assert everything(tmp_path) == before
+
+
+def test_an_unwritable_place_is_an_error_with_a_code(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ProjectFolderError, match="SNNC-E412"):
+        write_project(tmp_path / "file" / "p", FILES)
+
+
+def test_a_failed_rename_brings_the_old_project_back(tmp_path, monkeypatch):
+    write_project(tmp_path / "p", FILES)
+    rename = Path.rename
+
+    def fail(self, target):
+        if Path(target) == tmp_path / "p" and self.name.startswith(".p."):
+            raise OSError(errno.EIO, "broken")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(ProjectFolderError):
+        write_project(tmp_path / "p", {"project.json": b"new"})
+    assert (tmp_path / "p" / "project.json").read_bytes() == b"{}"
+    assert everything(tmp_path) == ["p", "p/a", "p/a/b.txt", "p/project.json"]
