@@ -14,7 +14,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from snnc.backends.emulator.dwarf import vertex_types
 from snnc.backends.emulator.toolchain import (
     EMULATOR,
     cache_dir,
@@ -80,6 +79,8 @@ def _build(source: Path, folder: Path, command: Sequence[str], library: Path, cl
     debug += ["-fstandalone-debug"] if clang else []
     link = ["-shared", str(library), f"-Wl,-rpath,{library.parent}"]
     run_compiler([*command, *debug, str(source), "-o", str(output), *link], source.name)
+    from snnc.backends.emulator.dwarf import vertex_types  # not needed when the cache has the table
+
     types = vertex_types(output)
     if not types:
         from snnc.compiler.errors import BuildError

@@ -53,7 +53,9 @@ def simulate(graph: Graph, feeds: dict, states: dict | None = None, steps: int |
     memory, history, results = {}, {}, {n: [] for n, _ in graph.of_type(Output)}
     for name, p in graph.of_type(Population):
         memory[name] = {
-            s: np.broadcast_to(given[name, s].reshape(batch, *p.shape) if (name, s) in given else np.asarray(p.initial.get(s, v), F), (batch, *p.shape))
+            s: np.broadcast_to(
+                given[name, s].reshape(batch, *p.shape) if (name, s) in given else np.asarray(p.initial.get(s, v), F), (batch, *p.shape)
+            )
             for s, v in p.model.states.items()
         }
     for t in range(steps):

@@ -1,0 +1,261 @@
+"""Each error of the ONNX front end, by the smallest file that causes it."""
+
+import contextlib
+import inspect
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from onnx_files import File, leaky
+
+from snnc.compiler.errors import SnncError
+from snnc.frontends.load import load
+from snnc.frontends.onnx import errors
+from snnc.frontends.onnx.load import load_onnx
+
+F = np.float32
+
+
+def refused(path, error, match=""):
+    with pytest.raises(error, match=match) as caught:
+        load(path)
+    assert caught.value.code == error.code
+    assert "\n" not in str(caught.value)
+
+
+def saved(f, tmp_path, inputs=None, outputs=("y",), **options):
+    f.nodes[-1].output[0] = outputs[0]
+    return f.save(tmp_path / "m.onnx", inputs or {"x": [4, 2, 3]}, list(outputs), **options)
+
+
+def test_every_error_has_its_own_code():
+    kinds = [k for _, k in inspect.getmembers(errors, inspect.isclass) if k.__module__ == errors.__name__]
+    assert len({k.code for k in kinds}) == len(kinds) == 23
+    assert all(k.code.startswith("SNNC-E2") for k in kinds)
+
+
+def test_a_missing_file(tmp_path):
+    refused(tmp_path / "none.onnx", errors.UnreadableFileError, "No such file")
+
+
+def test_a_file_that_is_no_model(tmp_path):
+    (tmp_path / "m.onnx").write_text("hello")
+    refused(tmp_path / "m.onnx", errors.UnreadableFileError, "no ONNX model")
+
+
+def test_a_nir_file(tmp_path):
+    (tmp_path / "m.bin").write_bytes(b"\x89HDF\r\n\x1a\n" + b"0" * 32)
+    refused(tmp_path / "m.bin", errors.NirNotYetError, "NIR files are not read yet")
+
+
+def test_an_old_opset(tmp_path):
+    f = File()
+    f("Relu", "x")
+    refused(saved(f, tmp_path, opset=9), errors.OpsetError, "opset 9")
+
+
+def test_a_foreign_operator(tmp_path):
+    f = File()
+    f("FancySpike", "x", domain="com.acme")
+    refused(saved(f, tmp_path), errors.ForeignOperatorError, "com.acme")
+
+
+@pytest.mark.parametrize("location", ["/etc/hostname", "../w.bin", "nowhere.bin"])
+def test_external_data_that_is_not_in_the_folder(location, tmp_path):
+    f = File()
+    w = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[3, 3], data_location=TensorProto.EXTERNAL)
+    w.external_data.add(key="location", value=location)
+    f.constants.append(w)
+    f("MatMul", "x", "w")
+    refused(saved(f, tmp_path), errors.ExternalDataError, "'w'")
+
+
+def test_a_link_out_of_the_folder(tmp_path):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "w.bin").write_bytes(b"\0" * 36)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "w.bin").symlink_to(tmp_path / "outside" / "w.bin")
+    f = File()
+    w = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[3, 3], data_location=TensorProto.EXTERNAL)
+    w.external_data.add(key="location", value="w.bin")
+    f.constants.append(w)
+    f("MatMul", "x", "w")
+    refused(saved(f, tmp_path / "model"), errors.ExternalDataError, "outside")
+
+
+def test_a_tensor_of_the_wrong_size(tmp_path):
+    f = File()
+    f("MatMul", "x", np.eye(3))
+    f.constants[-1].dims[0] = 300
+    refused(saved(f, tmp_path), errors.TensorError, "needs 3,600 bytes and has 36")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_are_not_finite(value, tmp_path):
+    f = File()
+    f("Add", "x", value)
+    refused(saved(f, tmp_path), errors.NotFiniteTensorError, "1 NaN or infinite")
+
+
+def test_a_cycle(tmp_path):
+    f = File()
+    f.nodes.append(helper.make_node("Add", ["x", "b"], ["a"]))
+    f.nodes.append(helper.make_node("Relu", ["a"], ["b"]))
+    refused(f.save(tmp_path / "m.onnx", {"x": [4, 2, 3]}, ["b"]), errors.MalformedGraphError, "a cycle")
+
+
+def test_an_operator_with_too_many_inputs(tmp_path):
+    f = File()
+    f("Relu", "x", "x")
+    refused(saved(f, tmp_path), errors.MalformedGraphError, "takes 1 to 1")
+
+
+@pytest.mark.parametrize("trips", [10**6, 2**62])
+def test_an_enormous_trip_count(trips, tmp_path):
+    body = helper.make_graph(
+        [helper.make_node("Relu", ["s"], ["s2"]), helper.make_node("Identity", ["c"], ["c2"])],
+        "body",
+        [
+            helper.make_tensor_value_info("k", TensorProto.INT64, []),
+            helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("s", TensorProto.FLOAT, None),
+        ],
+        [helper.make_tensor_value_info("c2", TensorProto.BOOL, []), helper.make_tensor_value_info("s2", TensorProto.FLOAT, None)],
+    )
+    f = File()
+    f("Loop", np.array(trips), np.array(True), "x", body=body)
+    refused(saved(f, tmp_path), errors.TooLargeError, "trip")
+
+
+def test_shapes_that_do_not_fit(tmp_path):
+    f = File()
+    f("MatMul", "x", np.eye(5))
+    refused(saved(f, tmp_path), errors.ShapeError, r"\[4, 2, 3\]")
+
+
+def test_an_operator_that_is_not_read(tmp_path):
+    f = File()
+    f("Softmax", "x")
+    refused(saved(f, tmp_path), errors.UnsupportedOperatorError, "Softmax")
+
+
+def test_a_convolution_is_not_read_yet(tmp_path):
+    f = File()
+    f("Conv", "x", np.ones((2, 2, 1)))
+    refused(saved(f, tmp_path), errors.NotYetError, "not read yet")
+
+
+def test_an_index_that_depends_on_data(tmp_path):
+    f = File()
+    index = f("Cast", f("Greater", f("ReduceMax", "x", keepdims=0), 0.0), to=TensorProto.INT64)
+    f("Gather", "x", index)
+    refused(saved(f, tmp_path), errors.DataDependentError, "index")
+
+
+def test_a_network_without_time(tmp_path):
+    f = File()
+    f("Relu", f("MatMul", "x", np.eye(3)))
+    refused(saved(f, tmp_path, {"x": [2, 3]}), errors.NoTimeError, "stateless")
+
+
+def test_zero_steps(tmp_path):
+    f = File()
+    f("Relu", "x")
+    refused(saved(f, tmp_path, {"x": [0, 2, 3]}), errors.NoTimeError, r"\[0, 2, 3\]")
+
+
+def test_lost_state(tmp_path):
+    f = File()
+    f("Cast", f("Greater", f("MatMul", "x", np.eye(3)), 1.0), to=1)
+    refused(saved(f, tmp_path, {"x": [2, 3]}), errors.StateLossError, "init_hidden")
+
+
+def unrolled(f, read, change=lambda t, m: m):
+    mem, spikes = f.const(np.zeros((2, 3), F)), []
+    for t in range(4):
+        spike, mem = leaky(f, f("Gather", "x", np.array(read(t)), axis=0), mem)
+        mem = change(t, mem)
+        spikes.append(spike)
+    f.stack(spikes, "y")
+
+
+def test_steps_that_differ(tmp_path):
+    f = File()
+    mem, spikes = f.const(np.zeros((2, 3), F)), []
+    for t in range(4):
+        spike, mem = leaky(f, f("Gather", "x", np.array(t), axis=0), mem, beta=0.5 + 0.1 * t)
+        spikes.append(spike)
+    f.stack(spikes, "y")
+    refused(saved(f, tmp_path), errors.TimeVaryingError, "parameter")
+
+
+def test_a_sequence_out_of_order(tmp_path):
+    f = File()
+    unrolled(f, lambda t: 3 - t)
+    refused(saved(f, tmp_path), errors.TimeMixingError, "in order")
+
+
+def test_a_first_step_that_nothing_explains(tmp_path):
+    f = File()
+    unrolled(f, lambda t: t, lambda t, m: f("Add", f("Mul", m, 3.0), 0.123) if t == 0 else m)
+    refused(saved(f, tmp_path), errors.InitialStateError, "first step|initial state")
+
+
+def test_a_readout_that_is_no_summary(tmp_path):
+    f = File()
+    unrolled(f, lambda t: t)
+    f.nodes[-1].output[0] = "stack"
+    f("ReduceSum", "stack", np.array([0, 1]), keepdims=0)
+    refused(saved(f, tmp_path), errors.ReadoutError, "sum over the axes")
+
+
+def test_states_that_cannot_be_paired(tmp_path):
+    f = File()
+    f("Add", "x", "a")
+    f("Add", "x", "b")
+    f.nodes[-2].output[0] = "p"
+    inputs = {"x": [2, 3], "a": [2, 3], "b": [2, 3]}
+    f.nodes[-1].output[0] = "y"
+    f("Mul", "p", "y")
+    refused(saved(f, tmp_path, inputs, ("z",)), errors.StatePairError, "a, b")
+
+
+def test_samples_that_are_mixed(tmp_path):
+    f = File()
+    rows = [f("ReduceSum", f("Gather", "x", np.array(t), axis=0), np.array([0]), keepdims=1) for t in range(4)]
+    f.stack(rows, "y")
+    refused(saved(f, tmp_path), errors.StepGraphError, "samples of a batch")
+
+
+def test_a_size_that_is_not_as_dynamic_as_declared(tmp_path):
+    f = File()
+    size = f("Gather", f("Shape", "x"), np.array(1), axis=0)
+    mem, values = f.const(np.zeros((1, 3), F)), []
+    for t in range(4):
+        mem = f("Add", f("Mul", mem, f("Cast", size, to=1)), f("Gather", "x", np.array(t), axis=0))
+        values.append(mem)
+    f.stack(values, "y")
+    refused(saved(f, tmp_path, {"x": [4, "batch", 3]}), errors.NotGenericError, "'batch'")
+
+
+def test_damage_anywhere_gives_a_coded_error_or_a_graph(tmp_path):
+    f = File()
+    unrolled(f, lambda t: t)
+    data = saved(f, tmp_path).read_bytes()
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        broken = bytearray(data)
+        for at in rng.integers(0, len(data), 3):
+            broken[at] = rng.integers(256)
+        (tmp_path / "b.onnx").write_bytes(bytes(broken))
+        with contextlib.suppress(SnncError):
+            load_onnx(tmp_path / "b.onnx")
+
+
+def test_weights_beside_the_model_are_read(tmp_path):
+    f = File()
+    unrolled(f, lambda t: t)
+    model = onnx.load(saved(f, tmp_path))
+    onnx.save(model, tmp_path / "e.onnx", save_as_external_data=True, size_threshold=0, location="e.bin")
+    assert load_onnx(tmp_path / "e.onnx").steps == 4
