@@ -158,7 +158,7 @@ def session_for(
         graph, chosen = load_project(model)
         if target in (None, chosen.target):
             return open(model)
-        graph = read_trained(graph, chosen, model)
+        graph = read_trained(graph, model)
     else:
         graph, chosen = load_model(model, dt=dt, dialect=dialect), Options()
     steps, batch = _sizes(graph, arrays)
@@ -175,7 +175,7 @@ def as_graph(model: Model, *, dt: float | None = None, dialect: str | None = Non
     elif isinstance(model, Graph):
         graph = model.copy()
     elif isinstance(model, str | Path):
-        graph = load_project(model)[0] if is_project(model) else load_model(model, dt=dt, dialect=dialect)
+        graph = read_trained(load_project(model)[0], Path(model)) if is_project(model) else load_model(model, dt=dt, dialect=dialect)
     else:
         raise ModelFormatError(f"{type(model).__name__} is no model; give a snnc.Network, a graph, or the path of an .onnx file.")
     if input_kind is not None:

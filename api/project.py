@@ -117,7 +117,7 @@ def read_project(folder: Path) -> Compiled:
     return Compiled(graph, chosen, program, plan)
 
 
-def read_trained(graph: Graph, chosen: Options, folder: Path) -> Graph:
+def read_trained(graph: Graph, folder: Path) -> Graph:
     """Return `graph` with the weights of the last training of the project in `folder`."""
     if not (folder / TRAINED).exists():
         return graph

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from snnc.backends.engine import Engine
 from snnc.backends.history import History, Progress
 from snnc.compiler.graph import Graph
 from snnc.compiler.plan import Plan
-from snnc.errors import ProjectFolderError
+from snnc.errors import OutputFileError, ProjectFolderError
 from snnc.files import whole_file
 from snnc.options import Options
 from snnc.project import PROFILE, Compiled
@@ -88,15 +89,25 @@ class Session(session.Session):
     def profile(self) -> dict[str, Any] | None:
         """Return what the emulator counted of each superstep, or None where nothing was counted."""
         read = getattr(self.engine, "profile", None)
-        found: dict[str, Any] | None = None if read is None else read()
-        return found if found is not None and "steps" in found else None
+        found: dict[str, Any] = {} if read is None else read().get("emulator") or {}
+        return {name: value for name, value in found.items() if name != "per_tile"} if "steps" in found else None
+
+    def cycles(self) -> dict[str, float] | None:
+        """Return the cycles that the emulator counted for the last run and the predicted ones, or None where nothing was counted."""
+        found = self.profile()
+        if self.plan is None or found is None or not found["cycles_last_run"]:
+            return None
+        return {"counted": found["cycles_last_run"], "predicted": self.plan.cycles}
 
     def keep(self) -> None:
-        """Keep the profile in the project's folder, for reports."""
+        """Keep the profile of a whole step in the project's folder, for reports."""
         found = self.profile()
         if self.project is not None and found is not None:
-            with whole_file(self.project / PROFILE) as stream:
-                stream.write(json.dumps(found).encode())
+            try:
+                with whole_file(self.project / PROFILE) as stream:
+                    stream.write(json.dumps(found).encode())
+            except OutputFileError as error:
+                warnings.warn(f"the profile of this run is not kept: {error.text}", UserWarning, stacklevel=2)
 
     def close(self) -> None:
         """Give back what the engine holds, and a temporary project folder."""

@@ -29,7 +29,8 @@ def as_text(compiled: Compiled, folder: Path, trial: Trial | None) -> list[str]:
     if compiled.plan is not None:
         lines += ["", *plan_lines(compiled.plan)]
     if trial is not None:
-        lines += ["", f"one batch ran in {1e3 * trial.seconds:.1f} ms; largest difference from the reference: {trial.largest_difference:.2g}"]
+        took = f"one batch ran in {1e3 * trial.seconds:.1f} ms"
+        lines += ["", f"{took}; largest difference from the reference: {trial.largest_difference:.2g}"]
     train = f"snnc train {folder} --data DATA.npz" if compiled.program.loss else f"snnc run {folder} --inputs x.npz --outputs y.npz"
     lines += ["", f"wrote {folder}; next: {train}"]
     return lines + ([f"             or: snnc inspect {folder}"] if compiled.plan is not None else [])

@@ -146,6 +146,36 @@ class ConcatAxisError(GraphError):
     code = "SNNC-E018"
 
 
+class WindowError(GraphError):
+    """The kernel, stride, padding or dilation of a convolution or pooling is out of range or does not fit the input."""
+
+    code = "SNNC-E020"
+
+
+class ChannelError(GraphError):
+    """The channels of a convolution's input, its groups and its weight do not fit together."""
+
+    code = "SNNC-E021"
+
+
+class AxisError(GraphError):
+    """A reduction or a slice names an axis that its input does not have, or a range outside it."""
+
+    code = "SNNC-E022"
+
+
+class ReshapeError(GraphError):
+    """A reshape would change the number of values."""
+
+    code = "SNNC-E023"
+
+
+class NotOnMachineError(SnncError):
+    """The network holds an operation that only the reference runs, so it cannot be mapped onto a machine."""
+
+    code = "SNNC-E024"
+
+
 class EquationError(SnncError):
     """The text of a neuron's equations is not in snnc's equation language."""
 

@@ -3,7 +3,8 @@
 ::
 
     Graph  = nodes (name -> Operation), edges (source port -> target port, delay)
-    Operation = Input | Linear | OneToOne | Add | Concat | Flatten | Population | Output
+    Operation = Input | Linear | Conv | Pool | Scale | OneToOne | Add | Concat | Flatten | Reshape | Reduce | Slice
+              | Population | Output
 
 An edge of delay 0 is read in the same step, of delay d at d steps later (before step d it reads the initial value,
 0 unless a state input says otherwise). Edges that meet at one port of a Population or of Add are summed.
@@ -17,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import networkx as nx
-import numpy as np
 import numpy.typing as npt
 
 from snnc.compiler.errors import DuplicateNodeError, InvalidValueError, UnknownNodeError
@@ -57,6 +57,73 @@ class Linear:
 
 
 @dataclass(frozen=True, eq=False)
+class Conv:
+    """Cross-correlation over one or two dimensions as in PyTorch; its input has shape (channels, *spatial).
+
+    Parameters
+    ----------
+    weight
+        [out, in / groups, *kernel].
+    bias
+        [out] or None.
+    stride, dilation
+        One number a dimension; () means 1 in every dimension.
+    padding
+        (before, after) zeros a dimension; () means none.
+    groups
+        Blocks of channels that see nothing of one another.
+    learnable
+        Whether training changes weight and bias.
+    """
+
+    weight: Array
+    bias: Array | None = None
+    stride: tuple[int, ...] = ()
+    padding: tuple[tuple[int, int], ...] = ()
+    dilation: tuple[int, ...] = ()
+    groups: int = 1
+    learnable: bool = True
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Average, sum or maximum over windows, channel by channel, as in PyTorch; its input has shape (channels, *spatial).
+
+    Parameters
+    ----------
+    kind
+        What becomes of a window. Padding is 0 for "average" and "sum", and never a maximum.
+    kernel
+        Size of a window, one number a dimension.
+    stride
+        () means the kernel.
+    padding, dilation
+        As in :class:`Conv`.
+    ceil
+        Whether a last window may stick out of the padded input.
+    count_padding
+        Whether an average divides by what lies in the padding too (torch's ``count_include_pad``).
+    """
+
+    kind: Literal["average", "sum", "max"]
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...] = ()
+    padding: tuple[tuple[int, int], ...] = ()
+    dilation: tuple[int, ...] = ()
+    ceil: bool = False
+    count_padding: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """``y = weight * x + bias``, elementwise; both of x's shape, scalars, or broadcast to it as NumPy does, e.g. (channels, 1, 1)."""
+
+    weight: Array
+    bias: Array | None = None
+    learnable: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class OneToOne:
     """``y = weight * x``, elementwise; weight of x's shape, a scalar, or None for 1."""
 
@@ -79,6 +146,31 @@ class Concat:
 @dataclass(frozen=True)
 class Flatten:
     """The same values as a vector."""
+
+
+@dataclass(frozen=True)
+class Reshape:
+    """The same values in another shape."""
+
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """Sum, mean or maximum over `axes` of one sample; the gradient of a maximum goes to the first of equals, as in global max pooling."""
+
+    kind: Literal["sum", "mean", "max"]
+    axes: tuple[int, ...]
+    keepdims: bool = False
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The values ``start <= i < stop`` along `axis`."""
+
+    axis: int
+    start: int
+    stop: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +209,9 @@ class Output:
     layout: Layout = Layout()
 
 
-Operation: TypeAlias = Input | Linear | OneToOne | Add | Concat | Flatten | Population | Output
+Operation: TypeAlias = (
+    Input | Linear | Conv | Pool | Scale | OneToOne | Add | Concat | Flatten | Reshape | Reduce | Slice | Population | Output
+)
 
 
 @dataclass(frozen=True)

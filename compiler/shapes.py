@@ -8,10 +8,29 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from snnc.compiler.binary import is_binary
-from snnc.compiler.errors import ConcatAxisError, UnconnectedError
+from snnc.compiler.errors import AxisError, ConcatAxisError, UnconnectedError
 from snnc.compiler.expression import Expression, Symbol
-from snnc.compiler.graph import Add, Concat, Flatten, Graph, Input, Kind, Linear, OneToOne, Output, Population, Shape, source_ports
+from snnc.compiler.graph import (
+    Add,
+    Concat,
+    Conv,
+    Flatten,
+    Graph,
+    Input,
+    Kind,
+    Linear,
+    OneToOne,
+    Output,
+    Pool,
+    Population,
+    Reduce,
+    Reshape,
+    Shape,
+    Slice,
+    source_ports,
+)
 from snnc.compiler.neuron import NeuronModel
+from snnc.compiler.windows import output_shape
 
 
 @dataclass(frozen=True)
@@ -30,7 +49,7 @@ def port_map(graph: Graph) -> PortMap:
     """Find the shape and the kind of every port.
 
     A population's output is "spikes" when it is 0 or 1 by construction (or hands on such an input), an Input as it says;
-    Concat, Flatten and delays keep the kind; everything else is "values".
+    Concat, Flatten, Reshape, Slice, a maximum and delays keep the kind; everything else is "values".
 
     Raises
     ------
@@ -38,6 +57,8 @@ def port_map(graph: Graph) -> PortMap:
         A shape cannot be found because nothing that has one leads there.
     ConcatAxisError
         The axis of a Concat is not among those of its inputs.
+    AxisError, WindowError, ChannelError
+        A Slice, Reduce, Conv or Pool does not fit its input.
     """
     shapes = _shapes(graph)
     kinds = _Kinds(graph)
@@ -68,7 +89,9 @@ def _shapes(graph: Graph) -> dict[tuple[str, str], Shape]:
             found.update({(name, port): operation.shape for port in source_ports(operation)})
         elif isinstance(operation, Linear):
             found[name, "out"] = operation.weight.shape[:1]
-    waiting = [n for n in graph.names if not isinstance(graph.operation(n), Input | Population | Linear)]
+        elif isinstance(operation, Reshape):
+            found[name, "out"] = operation.shape
+    waiting = [n for n in graph.names if not isinstance(graph.operation(n), Input | Population | Linear | Reshape)]
     while waiting:
         left = []
         for name in waiting:
@@ -87,11 +110,19 @@ def _derived(graph: Graph, name: str, found: Mapping[tuple[str, str], Shape]) ->
     shapes = {e.target_port: found[e.source, e.source_port] for e in graph.incoming(name) if (e.source, e.source_port) in found}
     if not shapes:
         return None
+    source = next(iter(shapes.values()))
     match graph.operation(name):
         case Flatten():
-            return (size(next(iter(shapes.values()))),)
+            return (size(source),)
+        case Conv() | Pool() as operation:
+            return output_shape(name, operation, source)
+        case Reduce() as operation:
+            axes = reduced_axes(name, operation, source)
+            return tuple(1 if i in axes else n for i, n in enumerate(source) if operation.keepdims or i not in axes)
+        case Slice(start=start, stop=stop) as operation:
+            axis = sliced_axis(name, operation, source)
+            return (*source[:axis], stop - start, *source[axis + 1 :])
         case OneToOne(weight=weight):
-            source = next(iter(shapes.values()))
             return weight.shape if weight is not None and weight.ndim and not source else source
         case Concat(axis=axis):
             return _concatenated(name, axis, shapes) if len(shapes) == len(graph.incoming(name)) else None
@@ -106,6 +137,41 @@ def _concatenated(name: str, axis: int, shapes: Mapping[str, Shape]) -> Shape:
         raise ConcatAxisError(f"the concatenation {name!r} has axis {axis}, but its first input has shape {first}; give one of its axes.")
     axis %= len(first)
     return (*first[:axis], sum(p[axis] if axis < len(p) else 1 for p in parts), *first[axis + 1 :])
+
+
+def reduced_axes(name: str, operation: Reduce, shape: Shape) -> tuple[int, ...]:
+    """Axes of `shape` that the node `name` sums up, counted from the front.
+
+    Raises
+    ------
+    AxisError
+        There is none, or one is given twice or is not there.
+    """
+    axes = tuple(sorted(axis + len(shape) if axis < 0 else axis for axis in operation.axes))
+    if not axes or len(set(axes)) < len(axes) or not 0 <= axes[0] <= axes[-1] < len(shape):
+        raise AxisError(
+            f"{name!r} reduces the axes {operation.axes} of an input of shape {shape}; give one or more of its axes, each once."
+        )
+    return axes
+
+
+def sliced_axis(name: str, operation: Slice, shape: Shape) -> int:
+    """Axis of `shape` that the node `name` cuts, counted from the front.
+
+    Raises
+    ------
+    AxisError
+        It is not there, or the range is empty or leaves it.
+    """
+    if not -len(shape) <= operation.axis < len(shape):
+        raise AxisError(f"{name!r} cuts axis {operation.axis} of an input of shape {shape}; give one of its axes.")
+    axis = operation.axis % len(shape)
+    if not 0 <= operation.start < operation.stop <= shape[axis]:
+        raise AxisError(
+            f"{name!r} takes {operation.start} to {operation.stop} of axis {axis}, which is {shape[axis]} long; give 0 <= start < stop <= "
+            f"{shape[axis]}."
+        )
+    return axis
 
 
 # ---- kinds -----------------------------------------------------------------------------------------------------------
@@ -138,7 +204,7 @@ class _Kinds:
             case Concat():
                 kinds = {self.of(e.source, e.source_port) for e in self.graph.incoming(name)}
                 return "spikes" if kinds == {"spikes"} else "values"
-            case Flatten() | Add() | Output() | OneToOne(weight=None):
+            case Flatten() | Reshape() | Slice() | Add() | Output() | OneToOne(weight=None) | Pool(kind="max") | Reduce(kind="max"):
                 return self._kept(name, None)
             case _:
                 return "values"

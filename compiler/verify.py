@@ -15,6 +15,7 @@ from snnc.compiler.errors import (
     InvalidValueError,
     NotFiniteError,
     ParameterShapeError,
+    ReshapeError,
     SeveralSourcesError,
     ShapeMismatchError,
     StateInputError,
@@ -22,7 +23,23 @@ from snnc.compiler.errors import (
     UnconnectedError,
     UnknownNodeError,
 )
-from snnc.compiler.graph import Add, Array, Concat, Edge, Graph, Input, Linear, OneToOne, Output, Population, Shape, source_ports
+from snnc.compiler.graph import (
+    Add,
+    Array,
+    Concat,
+    Conv,
+    Edge,
+    Graph,
+    Input,
+    Linear,
+    OneToOne,
+    Output,
+    Population,
+    Reshape,
+    Scale,
+    Shape,
+    source_ports,
+)
 from snnc.compiler.shapes import PortMap, compatible, port_map, size
 
 MAX_ELEMENTS: Final = 2**31 - 1
@@ -113,20 +130,28 @@ def _target_ports(graph: Graph, name: str) -> tuple[str, ...]:
 def _check_sizes(graph: Graph) -> None:
     for name in graph.names:
         match graph.operation(name):
-            case Input(shape=shape) | Population(shape=shape):
+            case Input(shape=shape) | Population(shape=shape) | Reshape(shape=shape):
                 check_size(shape, repr(name))
-            case Linear(weight=weight, bias=bias):
-                if weight.ndim != 2:
-                    raise ParameterShapeError(f"the weight of {name!r} has shape {weight.shape}; it must be [outputs, inputs].")
+            case Linear() | Conv() as operation:
+                _check_weight(name, operation)
+            case Scale(weight=weight, bias=bias):
                 check_size(weight.shape, f"the weight of {name!r}")
-                if bias is not None and bias.shape != weight.shape[:1]:
-                    raise ParameterShapeError(
-                        f"the bias of {name!r} has shape {bias.shape}; its weight {weight.shape} needs {weight.shape[:1]}."
-                    )
+                if bias is not None:
+                    check_size(bias.shape, f"the bias of {name!r}")
             case OneToOne(weight=weight) if weight is not None:
                 check_size(weight.shape, f"the weight of {name!r}")
     for name, population in graph.of_type(Population):
         _check_population(name, population)
+
+
+def _check_weight(name: str, operation: Linear | Conv) -> None:
+    weight, bias = operation.weight, operation.bias
+    wanted, axes = ("[outputs, inputs]", (2,)) if isinstance(operation, Linear) else ("[outputs, inputs / groups, *kernel]", (3, 4))
+    if weight.ndim not in axes:
+        raise ParameterShapeError(f"the weight of {name!r} has shape {weight.shape}; it must be {wanted}.")
+    check_size(weight.shape, f"the weight of {name!r}")
+    if bias is not None and bias.shape != weight.shape[:1]:
+        raise ParameterShapeError(f"the bias of {name!r} has shape {bias.shape}; its weight {weight.shape} needs {weight.shape[:1]}.")
 
 
 def _check_population(name: str, population: Population) -> None:
@@ -177,7 +202,7 @@ def _check_values(graph: Graph) -> None:
 def _arrays(graph: Graph) -> Iterator[tuple[str, str, Array]]:
     for name in graph.names:
         match graph.operation(name):
-            case Linear(weight=weight, bias=bias):
+            case Linear(weight=weight, bias=bias) | Conv(weight=weight, bias=bias) | Scale(weight=weight, bias=bias):
                 yield name, "the weight", weight
                 if bias is not None:
                     yield name, "the bias", bias
@@ -208,6 +233,7 @@ def _check_cycles(graph: Graph) -> None:
 def _check_edges(graph: Graph, ports: PortMap) -> None:
     for edge in graph.edges:
         source = ports[edge.source, edge.source_port].shape
+        _check_shape_change(graph, edge, source)
         wanted = _wanted(graph, edge, ports)
         if wanted is not None and not compatible(source, wanted):
             raise ShapeMismatchError(
@@ -215,6 +241,26 @@ def _check_edges(graph: Graph, ports: PortMap) -> None:
             )
     for (name, _), port in ports.items():
         check_size(port.shape, repr(name))
+
+
+def _check_shape_change(graph: Graph, edge: Edge, source: Shape) -> None:
+    """A Reshape must keep the number of values, a Scale its input's shape."""
+    match graph.operation(edge.target):
+        case Reshape(shape=shape) if size(shape) != size(source):
+            raise ReshapeError(
+                f"{edge.target!r} makes {shape} ({size(shape)} values) of {edge.source!r}, which has {source} ({size(source)})."
+            )
+        case Scale(weight=weight, bias=bias):
+            for what, array in (("weight", weight), ("bias", bias)):
+                if array is not None and not broadcastable(array.shape, source):
+                    raise ParameterShapeError(
+                        f"the {what} of {edge.target!r} has shape {array.shape}, which does not broadcast to its input's, {source}."
+                    )
+
+
+def broadcastable(shape: Shape, to: Shape) -> bool:
+    """Tell whether an array of `shape` becomes one of shape `to` by NumPy's rules."""
+    return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape[::-1], to[::-1], strict=False))
 
 
 def _wanted(graph: Graph, edge: Edge, ports: PortMap) -> Shape | None:

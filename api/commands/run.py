@@ -42,7 +42,8 @@ def run(
         with working("running"):
             found = session.run(*arrays_for(session, arrays))
         counted = session.counters()
-        session.keep()
+        if session.plan is not None and not session.plan.training:
+            session.keep()
     write_arrays(outputs, found)
     if counted.get("dropped_spikes"):
         note(f"warning: {counted['dropped_spikes']:,} spikes did not fit their windows and were dropped; --mode exact keeps them.")

@@ -13,7 +13,7 @@ from snnc.console import Progress, result, result_json, warn, working
 
 def train(
     folder: ProjectArgument,
-    data: Annotated[Path, typer.Option("--data", help="An npz archive with x [samples, steps, …] and class indices y [samples].")],
+    data: Annotated[Path, typer.Option("--data", help="An npz archive: x [samples, steps, …], or each input by name, and y [samples].")],
     epochs: Annotated[int, typer.Option("--epochs", help="How often to go through the data.")] = 1,
     lr: Annotated[float | None, typer.Option("--lr", help="Learning rate; by default the one of the compilation.")] = None,
     seed: SeedOption = 0,
@@ -29,7 +29,7 @@ def train(
     from snnc.project import TRAINED
 
     arrays = read_arrays(data)
-    x, y = pick(arrays, "x", data), pick(arrays, "y", data)
+    y = pick(arrays, "y", data)
     with working("building"):
         session = open_project(folder)
     with session, Progress("training", epochs) as bar:
@@ -37,14 +37,20 @@ def train(
         def show(stage: Stage) -> None:
             bar.update(stage.epoch + stage.batch / stage.batches, f"loss {stage.loss:.4f}")
 
+        names = [info.label for info in session.program.inputs]
+        alone = len(names) == 1 and names[0] not in arrays
+        x = pick(arrays, "x", data) if alone else {name: pick(arrays, name, data) for name in names}
         history = session.fit(x, y, epochs=epochs, learning_rate=lr, seed=seed, callback=show)
         session.save(folder / TRAINED)
         session.keep()
+        cycles = session.cycles()
     if history.note:
         warn(history.note)
     if as_json:
-        result_json({"loss": history.losses, "seconds": history.seconds, "left_out": history.dropped})
+        result_json({"loss": history.losses, "cycles": cycles, "seconds": history.seconds, "left_out": history.dropped})
         return
     for epoch, (loss, seconds) in enumerate(zip(history.losses, history.seconds, strict=True), 1):
         result(f"epoch {epoch}: loss {loss:.4f}, {seconds:.1f} s")
+    if cycles:
+        result(f"a training step: {cycles['counted']:,.0f} cycles counted by the emulator, {cycles['predicted']:,.0f} predicted")
     result(f"weights kept in {folder / TRAINED}")

@@ -22,6 +22,7 @@ from snnc.backends.project import digest, write_project
 from snnc.compiler.mapping.plan_json import plan_to_json
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
+from snnc.compiler.target import Target
 
 FORMAT: Final = "snnc project 1"
 ABI_VERSION: Final = 1
@@ -110,7 +111,7 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "summary": f"{plan.steps} steps, batch {plan.batch}, for {comment_text(target.name)} ({target.chips} x {target.tiles_per_chip})",
         "plan": plan,
         "training": "true" if net.training else "false",
-        "machine": f"{{{c_string(target.ipu_version or 'ipu2')}, {target.chips}, {target.tiles_per_chip}}}",
+        "machine": _machine(target),
         "stored": [p for p in places if p["name"] in labels],
         "tables": tables,
         "populations": [_population(p, n) for n, p in enumerate(plan.populations)],
@@ -123,6 +124,12 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in net.program.inputs],
         "net": net,
     }
+
+
+def _machine(target: Target) -> str:
+    """The device that the program opens, as a C++ initialiser."""
+    numbers = f"{target.chips}, {target.tiles_per_chip}, {target.tile_bytes}, {float(target.clock_hz)!r}"
+    return f"{{{c_string(target.ipu_version or 'ipu2')}, {numbers}}}"
 
 
 def _population(placed: Any, table: int) -> Body:

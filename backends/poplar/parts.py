@@ -114,7 +114,7 @@ class Assembly:
         key = _key(template, fields, cost, body)
         for known in self.codelets:
             if _key(known.template, known.fields, known.cost, known.body) == key:
-                known.serves.append(serves)
+                known.serves.extend({serves}.difference(known.serves))
                 return known.name
         name = f"{prefix}{sum(c.template == template for c in self.codelets)}"
         self.codelets.append(Codelet(name, template, title, [serves], fields, cost, body))

@@ -31,16 +31,23 @@ def states_of(step: Step, groups: Grouping, group: int, visible: set[int]) -> St
     kept = dict(late)
     computed: set[int] = set()
     _drop(step, members, kept, computed, forced)
-    sources = {c: _sources(step, members, c) for c in kept if c not in forced and kept[c] == 1}
-    for cls in [c for c in sources if c not in visible]:
-        source = _reset_source(step, sources[cls], cls)
-        if source is not None:
+    for cls in [c for c in kept if c not in forced and kept[c] == 1]:
+        source = _plain_source(step, set(members), cls, visible)
+        if source != cls:
             del kept[cls]
             computed.add(cls)
-            kept[source] = 1
+            kept[source] = max(1, kept.get(source, 1))
+    _drop(step, members, kept, computed, forced)
+    sources = {c: _sources(step, members, c) for c in kept if c not in forced and kept[c] == 1}
+    for cls in [c for c in sources if c not in visible]:
+        membrane = _reset_source(step, sources[cls], cls)
+        if membrane is not None:
+            del kept[cls]
+            computed.add(cls)
+            kept[membrane] = 1
     for cls in sorted(sources, key=members.index, reverse=True):
         for source in sources[cls]:
-            sharing = [c for c in sources if c in kept and c not in visible and (c == source or source in sources[c])]
+            sharing = [c for c in sources if c in kept and (c not in visible or _fires(step, c)) and (c == source or source in sources[c])]
             if cls in kept and len(sharing) > 1 and source not in sharing:
                 for c in sharing:
                     del kept[c]
@@ -92,13 +99,38 @@ def _follows(step: Step, inside: set[int], cls: int, known: set[int]) -> bool:
     return found
 
 
+def _plain_source(step: Step, inside: set[int], cls: int, visible: set[int]) -> int:
+    """Return what `cls` is a constant multiple of, or the membrane that it is the spike of; else itself."""
+    start = cls
+    while True:
+        made, operands = step.classes[cls], step.operands(cls)
+        plain = made.op in ("neg", "mul", "div", "gt", "ge") or (made.op == "sub" and _fires(step, start))
+        refs = [o for o in operands if not isinstance(o, Const)]
+        if not plain or (cls in visible and not _fires(step, cls)) or not _starts_at_zero(step, cls) or len(refs) != 1:
+            return cls
+        only = refs[0]
+        if not isinstance(only, Ref) or only.delay or only.cls not in inside or (operands[-1] is only and made.op in ("div", "sub")):
+            return cls
+        cls = only.cls
+
+
+def _starts_at_zero(step: Step, cls: int) -> bool:
+    nodes = [n for nodes in step.classes[cls].initial.values() for n in nodes]
+    return all(n.value is not None and not n.value.any() for n in nodes)
+
+
 def _reset_source(step: Step, sources: list[int], cls: int) -> int | None:
     """Return the membrane where `cls` is that membrane times constants and (1 - spike), else None."""
-    stack, spikes, reached = [cls], False, set[int]()
+    stack, spikes, reached, seen = [cls], False, set[int](), set[int]()
     while stack:
         current = stack.pop()
+        if current in seen:
+            continue
+        seen.add(current)
         made, operands = step.classes[current], step.operands(current)
-        if made.op == "mul":
+        if any(isinstance(o, Ref) and o.delay for o in operands):
+            reached.add(current)
+        elif made.op == "mul":
             stack.extend(o.cls for o in operands if isinstance(o, Ref))
         elif made.op == "sub" and isinstance(operands[0], Const) and isinstance(operands[1], Ref) and _fires(step, operands[1].cls):
             spikes = True
@@ -112,8 +144,8 @@ def _reset_source(step: Step, sources: list[int], cls: int) -> int | None:
 def _fires(step: Step, cls: int) -> bool:
     made = step.classes[cls]
     if made.op == "mul" and any(isinstance(o, Const) for o in step.operands(cls)):
-        return any(isinstance(o, Ref) and _fires(step, o.cls) for o in step.operands(cls))
-    return made.op == "gt"
+        return any(isinstance(o, Ref) and not o.delay and _fires(step, o.cls) for o in step.operands(cls))
+    return made.op in ("gt", "ge")
 
 
 def _sources(step: Step, members: list[int], cls: int) -> list[int]:

@@ -52,10 +52,11 @@ def test_five_training_steps_equal_those_of_the_reference(name):
 
 def test_the_cases_cover_what_they_name():
     assert project("feedback").plan.interval == 2
-    assert project("exact feedback").plan.interval == 2
+    assert project("exact several inputs").plan.interval == 2
     assert project("feedback").plan.target.tiles == 1472
     assert max(b.tile for p in project("learnable").plan.populations for b in p.blocks) >= 2, "both chips are used"
     assert {project(n).program.loss.name for n in TRAINED} == {"ce_mean_membrane", "ce_rate", "ce_count", "mse_count", "ce_max_membrane"}
+    assert max(b.count for p in project("drop").plan.populations for b in p.blocks) > 32, "a block has several words of spikes"
     assert len(project("lstm").program.populations[0].ports) >= 2
 
 

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,11 +13,13 @@ from nets import dense, join, linear
 from poplar_projects import BATCH, HOSTILE, STEPS, machine, project
 
 from snnc.backends.emulator.build import compiler, include_dir, prefix
+from snnc.backends.native import NativeLibraryError, NativeSession
 from snnc.backends.poplar.build import build_poplar
 from snnc.backends.poplar.emit import emit_poplar, render
-from snnc.backends.poplar.errors import PlanMismatchError
+from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
 from snnc.backends.poplar.names import c_string, comment_text
 from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.schedule import loss_context
 from snnc.backends.project import digest
 from snnc.compiler.errors import BuildError
 from snnc.compiler.graph import Population
@@ -35,7 +38,7 @@ def code_of(text):
     return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.S)
 
 
-@pytest.mark.parametrize("name", ["hostile", "exact", "learnable"])
+@pytest.mark.parametrize("name", ["hostile", "exact several inputs"])
 @pytest.mark.parametrize("source", SOURCES)
 def test_sources_compile_without_a_warning(name, source):
     command = [
@@ -158,7 +161,7 @@ def test_equal_sources_are_built_once(tmp_path):
 
 def test_a_broken_project_is_a_build_error(tmp_path):
     shutil.copytree(project("skip").folder, tmp_path / "broken")
-    (tmp_path / "broken" / "snnc_abi.cpp").write_text("this is no C++;\n")
+    (tmp_path / "broken" / "host.cpp").write_text("this is no C++;\n")
     with pytest.raises(BuildError, match="does not compile"):
         build_poplar(tmp_path / "broken")
 
@@ -193,9 +196,33 @@ def test_cmake_builds_an_executable_that_trains(tmp_path):
     trained = load_file(folder / "trained.safetensors")
     for name, value in reference.get_parameters().items():
         np.testing.assert_allclose(trained[name].reshape(value.shape), value, atol=1e-5)
+    assert json.loads((folder / "profile.json").read_text())["train_runs"] == 6
     usage = subprocess.run([train, "--help"], capture_output=True, text=True, check=False)
     assert usage.returncode == 0
     assert "labels.npy" in usage.stdout
     missing = subprocess.run([train, tmp_path], capture_output=True, text=True, check=False)
     assert missing.returncode == 2
     assert "codelets.cpp" in missing.stderr
+
+
+def test_an_unknown_loss_is_refused():
+    with pytest.raises(UnsupportedOnPoplarError, match="no Poplar template"):
+        loss_context(SimpleNamespace(name="hinge"), batch=1, steps=1, classes=2)
+
+
+def test_a_library_of_others_is_refused(tmp_path):
+    (tmp_path / "a.so").write_bytes(b"no library")
+    with pytest.raises(NativeLibraryError, match="SNNC-E416"):
+        NativeSession(tmp_path / "a.so", tmp_path)
+    with pytest.raises(NativeLibraryError, match="SNNC-E416"):
+        NativeSession(prefix() / "lib" / "libpoplar.so", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["recurrent", "lstm", "learnable"])
+def test_the_emulator_counts_about_the_cycles_that_the_plan_predicts(name):
+    case = project(name)
+    engine = case.open()
+    inputs, target = case.data()
+    engine.train_batch(inputs, target, 0.01)
+    counted = engine.profile()["emulator"]["cycles_last_run"]
+    assert counted == pytest.approx(case.plan.cycles, rel=0.25)

@@ -185,3 +185,35 @@ def near(found, wanted):
     if found is None or (np.size(found) not in (1, np.size(wanted)) and np.size(wanted) != 1):
         return False
     return bool(np.allclose(found, wanted, rtol=2e-4, atol=1e-5))
+
+
+@pytest.mark.parametrize("name", [n for n in GOOD if n.startswith("snntorch") and n not in CUSTOM])
+def test_snntorch_neurons_keep_snntorch_states_and_detach_their_resets(name):
+    states = {"LIF": 1, "IF": 1, "LI": 1, "CubaLIF": 2, "Alpha": 3}
+    for _, population in load(path_of(name)).of_type(Population):
+        model = population.model
+        assert len(model.states) == states[model.name]
+        facts = recognise(model, population.parameters)
+        if facts.threshold is not None and facts.reset != "none":
+            assert "detach(spike" in model.text
+
+
+def test_what_was_taken_for_granted_is_said():
+    said = " ".join(load(path_of("snntorch_step_leaky2_dyn")).assumptions)
+    assert "surrogate" in said
+    assert "mem1 -> mem1_out, mem2 -> mem2_out" in said
+    assert "'N' dynamic" in " ".join(load(path_of("sj14_lif_dynT_m_ts")).assumptions)
+
+
+def test_a_spiking_population_without_state_is_warned_of(tmp_path):
+    from onnx_files import F, File, leaky
+
+    f = File()
+    w, mem, spikes = f.const(np.eye(3, dtype=F)), f.const(np.zeros((2, 3), F)), []
+    for t in range(4):
+        lost = f("Cast", f("Greater", f("Gemm", f("Gather", "x", np.array(t), axis=0), w), 1.0), to=1)
+        spike, mem = leaky(f, f("Gemm", lost, w), mem)
+        spikes.append(spike)
+    f.stack(spikes, "y")
+    graph = load(f.save(tmp_path / "m.onnx", {"x": [4, 2, 3]}, ["y"]))
+    assert "SNNC-W201" in " ".join(graph.assumptions)
