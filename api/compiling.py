@@ -16,6 +16,7 @@ import numpy.typing as npt
 from snnc.backends.arrays import to_sequence
 from snnc.backends.engine import Engine
 from snnc.backends.errors import UnknownNameError
+from snnc.backends.project import whole_folder
 from snnc.compiler.graph import Graph, Input, Kind
 from snnc.compiler.losses import Loss
 from snnc.compiler.optimizers import Optimizer
@@ -24,7 +25,6 @@ from snnc.compiler.step_program import StepProgram
 from snnc.compiler.surrogate import Surrogate
 from snnc.data import read_arrays
 from snnc.errors import ModelFormatError
-from snnc.files import whole_folder
 from snnc.frontends.dsl import Network
 from snnc.loading import is_project, load_model, load_project
 from snnc.options import REFERENCE, Options, options

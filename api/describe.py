@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import networkx as nx
 import numpy as np
 
-from snnc.compiler.graph import Array, Graph, Input, Linear, OneToOne, Output, Population
+from snnc.compiler.graph import Array, Conv, Graph, Input, Linear, OneToOne, Operation, Output, Pool, Population, Scale
+
+KINDS: Final[Mapping[type, str]] = {Linear: "dense", Conv: "convolution", Pool: "pooling", Scale: "scale", OneToOne: "one to one"}
+"""Operations between populations, as reports call them."""
 
 
 def describe(graph: Graph) -> dict[str, Any]:
@@ -21,7 +25,7 @@ def describe(graph: Graph) -> dict[str, Any]:
             for n, o in graph.of_type(Input)
         ],
         "layers": [_population(graph, name, operation) for name, operation in graph.of_type(Population)],
-        "connections": [_connection(graph, name, operation) for name, operation in graph.of_type(Linear, OneToOne)],
+        "connections": [_connection(graph, name, operation) for name, operation in graph.of_type(*KINDS)],
         "recurrences": recurrences(graph),
         "states": {name: f"{ref.node}.{ref.name}" for name, ref in graph.state_inputs.items()},
         "outputs": [
@@ -46,11 +50,11 @@ def recurrences(graph: Graph) -> list[dict[str, Any]]:
 def count_parameters(graph: Graph) -> int:
     """Numbers that training could change: weights, biases and learnable neuron parameters."""
     total = 0
-    for _, operation in graph.of_type(Linear, OneToOne, Population):
+    for _, operation in graph.of_type(Linear, Conv, Scale, OneToOne, Population):
         if isinstance(operation, Population):
             total += sum(int(np.size(operation.parameters.get(name, 0.0))) for name in operation.learnable)
         elif operation.weight is not None:
-            bias = operation.bias if isinstance(operation, Linear) else None
+            bias = getattr(operation, "bias", None)
             total += operation.weight.size + (0 if bias is None else bias.size)
     return total
 
@@ -88,14 +92,15 @@ def _population(graph: Graph, name: str, operation: Population) -> dict[str, Any
     }
 
 
-def _connection(graph: Graph, name: str, operation: Linear | OneToOne) -> dict[str, Any]:
+def _connection(graph: Graph, name: str, operation: Operation) -> dict[str, Any]:
+    weight = getattr(operation, "weight", None)
     return {
         "name": name,
-        "kind": "dense" if isinstance(operation, Linear) else "one to one",
+        "kind": KINDS[type(operation)],
         "from": [e.source for e in graph.incoming(name)],
         "to": [e.target for e in graph.outgoing(name)],
-        "weight": None if operation.weight is None else list(operation.weight.shape),
-        "bias": isinstance(operation, Linear) and operation.bias is not None,
+        "weight": None if weight is None else list(weight.shape),
+        "bias": getattr(operation, "bias", None) is not None,
         "delay": max((e.delay for e in (*graph.incoming(name), *graph.outgoing(name))), default=0),
     }
 

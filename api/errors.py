@@ -29,12 +29,6 @@ class MissingArrayError(SnncError):
     code = "SNNC-E523"
 
 
-class OutputFolderError(SnncError):
-    """An output folder cannot be made, or holds files that are not snnc's."""
-
-    code = "SNNC-E524"
-
-
 class OutputFileError(SnncError):
     """An output file cannot be written."""
 

@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from snnc.compiler.errors import SnncError
 from snnc.compiler.expression import parse_assignments, parse_expression, to_text
-from snnc.compiler.graph import (
-    Add,
-    Array,
-    Concat,
-    Flatten,
-    Graph,
-    Input,
-    Layout,
-    Linear,
-    OneToOne,
-    Operation,
-    Output,
-    Population,
-    StateRef,
-)
+from snnc.compiler.graph import Array, Graph, Layout, Operation, StateRef
 from snnc.compiler.neuron import NeuronModel
 from snnc.compiler.surrogate import Surrogate
 from snnc.data import read_arrays, write_arrays
@@ -80,69 +66,57 @@ def load_graph(folder: Path) -> Graph:
 
 
 def _operation_to_data(operation: Operation, arrays: dict[str, Array]) -> dict[str, Any]:
-    def keep(array: Array | None) -> str | None:
-        if array is None:
-            return None
-        arrays[f"a{len(arrays)}"] = np.asarray(array)
-        return f"a{len(arrays) - 1}"
-
-    match operation:
-        case Input(shape, kind, layout):
-            return {"is": "input", "shape": shape, "kind": kind, "layout": asdict(layout)}
-        case Output(readout, layout):
-            return {"is": "output", "readout": readout, "layout": asdict(layout)}
-        case Linear(weight, bias, learnable):
-            return {"is": "linear", "weight": keep(weight), "bias": keep(bias), "learnable": learnable}
-        case OneToOne(weight, learnable):
-            return {"is": "one_to_one", "weight": keep(weight), "learnable": learnable}
-        case Concat(axis):
-            return {"is": "concat", "axis": axis}
-        case Population():
-            return {
-                "is": "population",
-                "shape": operation.shape,
-                "model": _model_to_data(operation.model),
-                "parameters": {name: keep(value) for name, value in operation.parameters.items()},
-                "learnable": sorted(operation.learnable),
-                "initial": {name: keep(value) for name, value in operation.initial.items()},
-                "surrogate": None if operation.surrogate is None else surrogate_to_data(operation.surrogate),
-            }
-        case Add():
-            return {"is": "add"}
-        case Flatten():
-            return {"is": "flatten"}
+    values = {f.name: _encode(getattr(operation, f.name), arrays) for f in fields(operation)}
+    return {"is": type(operation).__name__, **values}
 
 
 def _operation_from_data(data: Mapping[str, Any], arrays: Mapping[str, Array]) -> Operation:
-    def kept(name: str | None) -> Array | None:
-        return None if name is None else arrays[name]
+    kinds: dict[str, Callable[..., Operation]] = {kind.__name__: kind for kind in get_args(Operation)}
+    if data["is"] not in kinds:
+        raise ProjectFolderError(f"the model holds the operation {data['is']!r}, which this version of snnc does not know.")
+    values = {name: _decode(value, arrays) for name, value in data.items() if name not in ("is", "name")}
+    return kinds[data["is"]](**values)
 
-    match data["is"]:
-        case "input":
-            return Input(tuple(data["shape"]), data["kind"], Layout(**data["layout"]))
-        case "output":
-            return Output(data["readout"], Layout(**data["layout"]))
-        case "linear":
-            return Linear(arrays[data["weight"]], kept(data["bias"]), data["learnable"])
-        case "one_to_one":
-            return OneToOne(kept(data["weight"]), data["learnable"])
-        case "concat":
-            return Concat(data["axis"])
-        case "add":
-            return Add()
-        case "flatten":
-            return Flatten()
-        case "population":
-            return Population(
-                _model_from_data(data["model"]),
-                tuple(data["shape"]),
-                {name: arrays[key] for name, key in data["parameters"].items()},
-                frozenset(data["learnable"]),
-                {name: arrays[key] for name, key in data["initial"].items()},
-                None if data["surrogate"] is None else surrogate_from_data(data["surrogate"]),
-            )
-        case other:
-            raise ProjectFolderError(f"the model holds the operation {other!r}, which this version of snnc does not know.")
+
+def _encode(value: object, arrays: dict[str, Array]) -> Any:
+    match value:
+        case np.ndarray() | np.generic():
+            arrays[f"a{len(arrays)}"] = np.asarray(value)
+            return {"array": f"a{len(arrays) - 1}"}
+        case tuple():
+            return [_encode(v, arrays) for v in value]
+        case frozenset():
+            return {"set": sorted(value)}
+        case Layout():
+            return {"layout": asdict(value)}
+        case NeuronModel():
+            return {"model": _model_to_data(value)}
+        case Surrogate():
+            return {"surrogate": surrogate_to_data(value)}
+        case Mapping():
+            return {"map": {name: _encode(v, arrays) for name, v in value.items()}}
+        case _:
+            return value
+
+
+def _decode(data: Any, arrays: Mapping[str, Array]) -> Any:
+    match data:
+        case list():
+            return tuple(_decode(v, arrays) for v in data)
+        case {"array": name}:
+            return arrays[name]
+        case {"set": names}:
+            return frozenset(names)
+        case {"layout": axes}:
+            return Layout(**axes)
+        case {"model": model}:
+            return _model_from_data(model)
+        case {"surrogate": surrogate}:
+            return surrogate_from_data(surrogate)
+        case {"map": values}:
+            return {name: _decode(v, arrays) for name, v in values.items()}
+        case _:
+            return data
 
 
 def _model_to_data(model: NeuronModel) -> dict[str, Any]:

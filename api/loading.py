@@ -7,9 +7,8 @@ from pathlib import Path
 
 from snnc.compiler.graph import Graph
 from snnc.errors import ModelFormatError, ProjectFolderError
-from snnc.files import MARK
 from snnc.graph_file import load_graph
-from snnc.options import Options, from_data
+from snnc.options import OPTIONS_FILE, Options, from_data
 
 
 def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None = None) -> Graph:
@@ -45,7 +44,7 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
 
 def is_project(path: str | Path) -> bool:
     """Tell whether `path` is a folder that ``snnc compile`` wrote."""
-    return (Path(path) / MARK).is_file()
+    return (Path(path) / OPTIONS_FILE).is_file()
 
 
 def load_project(folder: str | Path) -> tuple[Graph, Options]:
@@ -60,7 +59,7 @@ def load_project(folder: str | Path) -> tuple[Graph, Options]:
     if not is_project(where):
         raise ProjectFolderError(f"{str(where)!r} is no project of snnc; make one with: snnc compile MODEL -o {where}")
     try:
-        chosen = from_data(json.loads((where / MARK).read_text(encoding="utf-8")))
+        chosen = from_data(json.loads((where / OPTIONS_FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ProjectFolderError(f"the options of the project {str(where)!r} are damaged ({error}); compile the model again.") from None
     return load_graph(where / "model"), chosen

@@ -15,6 +15,8 @@ from snnc.errors import OptionValueError, UnknownOptimizerError
 from snnc.graph_file import surrogate_from_data, surrogate_to_data
 
 REFERENCE = "reference"
+OPTIONS_FILE = "model/options.json"
+"""Where a project keeps the options that it was compiled with."""
 """The target that needs no machine: the NumPy backend."""
 
 

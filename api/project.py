@@ -7,10 +7,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from snnc.activity import Activity
 from snnc.backends.weights import load_weights
-from snnc.compiler.graph import Array, Graph, Linear, OneToOne, Population
+from snnc.compiler.graph import Array, Conv, Graph, Linear, OneToOne, Population, Scale
 from snnc.compiler.lower import lower
 from snnc.compiler.mapping import make_plan
 from snnc.compiler.mapping.errors import TooBigError
@@ -20,12 +21,12 @@ from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
 from snnc.errors import ProjectFolderError, StepsNeededError
-from snnc.files import MARK
 from snnc.graph_file import save_graph
 from snnc.loading import load_project
-from snnc.options import REFERENCE, Options, to_data
+from snnc.options import OPTIONS_FILE, REFERENCE, Options, to_data
 
 DEFAULT_BATCH = 32
+Trainable: TypeAlias = Linear | Conv | Scale | OneToOne | Population
 PROFILE = "model/profile.json"
 """What the emulator counted in the last run."""
 TRAINED = "model/trained.safetensors"
@@ -95,7 +96,7 @@ def write_project(compiled: Compiled, folder: Path) -> None:
         emit_poplar(compiled.program, compiled.plan, folder)
     (folder / "model").mkdir(parents=True, exist_ok=True)
     save_graph(compiled.graph, folder / "model")
-    (folder / MARK).write_text(json.dumps({"version": 1, **to_data(compiled.options)}, indent=1) + "\n", encoding="utf-8")
+    (folder / OPTIONS_FILE).write_text(json.dumps({"version": 1, **to_data(compiled.options)}, indent=1) + "\n", encoding="utf-8")
 
 
 def read_project(folder: Path) -> Compiled:
@@ -123,12 +124,12 @@ def read_trained(graph: Graph, folder: Path) -> Graph:
         return graph
     values = load_weights(folder / TRAINED)
     trained = graph.copy()
-    for name, operation in list(graph.of_type(Linear, OneToOne, Population)):
+    for name, operation in list(graph.of_type(Linear, Conv, Scale, OneToOne, Population)):
         trained.nx.nodes[name]["operation"] = _with_values(name, operation, values)
     return trained
 
 
-def _with_values(name: str, operation: Linear | OneToOne | Population, values: Mapping[str, Array]) -> Linear | OneToOne | Population:
+def _with_values(name: str, operation: Trainable, values: Mapping[str, Array]) -> Trainable:
     own = {part: values[f"{name}.{part}"] for part in ("weight", "bias") if f"{name}.{part}" in values}
     if isinstance(operation, Population):
         learned = {p: values[f"{name}.{p}"] for p in operation.learnable if f"{name}.{p}" in values}
@@ -136,7 +137,11 @@ def _with_values(name: str, operation: Linear | OneToOne | Population, values: M
         return replace(operation, parameters={**operation.parameters, **shaped})
     if operation.weight is None:
         return operation
-    weight = own.get("weight", operation.weight).reshape(operation.weight.shape)
+    weight = own.get("weight", operation.weight)
+    if weight.size != operation.weight.size:
+        shapes = f"{weight.shape}, the model's {operation.weight.shape}"
+        raise ProjectFolderError(f"the trained weights of {name!r} have shape {shapes}; compile the model again and train that.")
+    weight = weight.reshape(operation.weight.shape)
     if isinstance(operation, OneToOne):
         return replace(operation, weight=weight)
     return replace(operation, weight=weight, bias=own.get("bias", operation.bias))

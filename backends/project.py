@@ -1,4 +1,4 @@
-"""A project folder appears whole or not at all: it is written beside its place and then renamed."""
+"""Folders appear whole or not at all: a folder is written beside its place and then renamed."""
 
 from __future__ import annotations
 
@@ -7,29 +7,31 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from snnc.compiler.errors import SnncError
 
-MARKER: Final = "project.json"
+MARKS: Final = ("project.json", "model/options.json")
+"""A folder that holds one of these is a project of snnc, and may be replaced by a new one."""
 
 
-class ProjectFolderError(SnncError):
-    """A project's folder cannot be made or written."""
+class OutputFolderError(SnncError):
+    """An output folder cannot be made or written."""
 
     code = "SNNC-E412"
 
 
-class DiskFullError(ProjectFolderError):
-    """There is no room for a project."""
+class DiskFullError(OutputFolderError):
+    """There is no room for an output folder."""
 
     code = "SNNC-E413"
 
 
-class ForeignFolderError(ProjectFolderError):
-    """The folder holds something other than a project of snnc."""
+class ForeignFolderError(OutputFolderError):
+    """The place of an output folder holds something other than a project of snnc."""
 
     code = "SNNC-E414"
 
@@ -40,62 +42,86 @@ def digest(data: bytes) -> str:
 
 
 def write_project(folder: Path, files: Mapping[str, bytes]) -> Path:
-    """Write `files` (relative path -> content) as the whole of `folder`; an older project there is replaced.
+    """Write `files` (relative path -> content) as the whole of `folder`; see :func:`whole_folder`."""
+    with whole_folder(Path(folder)) as beside:
+        for name, content in files.items():
+            path = beside / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    return Path(folder)
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """Give an empty folder to fill; it becomes `folder` only when the block ends without an error. An older project there is replaced.
 
     Raises
     ------
     ForeignFolderError
         The folder exists and is not empty, but holds no project.
-    DiskFullError, ProjectFolderError
+    DiskFullError, OutputFolderError
         The files cannot be written; nothing is left behind and an older project stays as it was.
     """
-    folder = Path(folder)
-    _check(folder)
+    check_replaceable(folder)
     beside: Path | None = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        beside.chmod(0o755)
-        for name, content in files.items():
-            path = beside / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        _replace(beside, folder)
+        beside.chmod(0o777 & ~_umask())
+        yield beside
+        _put_in_place(beside, folder)
     except OSError as error:
+        raise _explain(folder, error) from None
+    finally:
         if beside is not None:
             shutil.rmtree(beside, ignore_errors=True)
-        raise _explain(folder, files, error) from error
-    except BaseException:
-        if beside is not None:
-            shutil.rmtree(beside, ignore_errors=True)
-        raise
-    return folder
 
 
-def _check(folder: Path) -> None:
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARKER).is_file():
-        raise ForeignFolderError(f"{folder} holds files that are no project of snnc; give an empty or a new folder.")
-    if folder.exists() and not folder.is_dir():
-        raise ForeignFolderError(f"{folder} is a file; give a folder.")
+def check_replaceable(folder: Path) -> None:
+    """Refuse to replace anything but a project of snnc or an empty folder.
 
-
-def _replace(beside: Path, folder: Path) -> None:
-    if not folder.exists():
-        beside.rename(folder)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
-    folder.rename(old / "project")
+    Raises
+    ------
+    ForeignFolderError
+        `folder` is a file, or holds files that are not snnc's.
+    OutputFolderError
+        `folder` cannot be looked at.
+    """
     try:
-        beside.rename(folder)
+        if not folder.is_symlink() and not folder.exists():
+            return
+        if not folder.is_dir():
+            raise ForeignFolderError(f"{str(folder)!r} is a file; give a folder.")
+        if any(folder.iterdir()) and not any((folder / mark).is_file() for mark in MARKS):
+            raise ForeignFolderError(f"the folder {str(folder)!r} holds files that are not a project of snnc; give a new or empty folder.")
+    except OSError as error:
+        raise _explain(folder, error) from None
+
+
+def _put_in_place(beside: Path, folder: Path) -> None:
+    target = folder.resolve()
+    if not target.exists():
+        beside.rename(target)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
+    target.rename(old / "project")
+    try:
+        beside.rename(target)
     except OSError:
-        (old / "project").rename(folder)
+        (old / "project").rename(target)
         raise
     finally:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _explain(folder: Path, files: Mapping[str, bytes], error: OSError) -> ProjectFolderError:
+def _umask() -> int:
+    value = os.umask(0)
+    os.umask(value)
+    return value
+
+
+def _explain(folder: Path, error: OSError) -> OutputFolderError:
+    reason = (error.strerror or str(error)).lower()
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        size = sum(map(len, files.values()))
-        return DiskFullError(f"{folder} needs {size / 1e6:.1f} MB and the disk is full; free some space or choose another folder.")
-    return ProjectFolderError(f"{folder} cannot be written: {os.strerror(error.errno or 0)}; choose a folder that you may write to.")
+        return DiskFullError(f"the folder {str(folder)!r} cannot be written: {reason}; free some space or choose another place.")
+    return OutputFolderError(f"the folder {str(folder)!r} cannot be written: {reason}; choose a place that you may write to.")

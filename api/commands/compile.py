@@ -36,8 +36,8 @@ def compile_(
 
     Example: snnc compile model.onnx --target gc200 -o build/
     """
+    from snnc.backends.project import check_replaceable
     from snnc.compiling import as_graph, compile_to_folder
-    from snnc.files import check_replaceable
     from snnc.options import options
     from snnc.summary import as_data, as_text, graph_data
 

@@ -18,10 +18,11 @@ from snnc.compiler.errors import SnncError
 LEVELS = {
     "0": "The network",
     "1": "Neurons, and networks written in Python",
-    "2": "Model files",
+    "2": "ONNX files",
     "3": "Mapping onto a machine",
     "4": "Building and running programs",
     "5": "Data, options and the command line",
+    "7": "NIR files",
 }
 ERRORS = """# Errors
 

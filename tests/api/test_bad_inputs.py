@@ -62,7 +62,7 @@ def poisoned(path):
         from_corpus("bad_nan_weight.onnx"),
         from_corpus("bad_unknown_op.onnx"),
         from_corpus("bad_zero_timesteps.onnx"),
-        from_corpus("hand_nir_lif.nir"),
+        from_corpus("bad_nir_truncated.nir"),
     ],
     ids=["cut", "nan", "empty", "bytes", "half", "cycle", "shapes", "nan weight", "unknown operator", "no steps", "nir"],
 )
@@ -103,7 +103,7 @@ def test_neurons_without_memory_are_never_taken_silently(capsys, tmp_path):
         (["--data", "missing.npz"], "SNNC-E521"),
         (["--loss", "ce_count", "--lr", "0"], "SNNC-E528"),
         (["--capacity", "0"], "SNNC-E528"),
-        (["-o", "/proc/snnc/out"], "SNNC-E524"),
+        (["-o", "/proc/snnc/out"], "SNNC-E412"),
     ],
 )
 def test_bad_options_of_compile(capsys, tmp_path, monkeypatch, options, code):

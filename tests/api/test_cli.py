@@ -238,9 +238,9 @@ def test_outputs_that_cannot_be_written(capsys, project, data, tmp_path):
     (tmp_path / "file").touch()
     refused(capsys, ["run", project, "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "file" / "y.npz"], "SNNC-E525")
     refused(capsys, ["run", project, "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "p"], "SNNC-E525")
-    refused(capsys, ["compile", project, "-o", tmp_path / "file"], "SNNC-E524")
-    refused(capsys, ["compile", project, "-o", tmp_path], "SNNC-E524")
-    refused(capsys, ["compile", project, "--target", "reference", "-o", tmp_path / "file" / "q"], "SNNC-E524")
+    refused(capsys, ["compile", project, "-o", tmp_path / "file"], "SNNC-E414")
+    refused(capsys, ["compile", project, "-o", tmp_path], "SNNC-E414")
+    refused(capsys, ["compile", project, "--target", "reference", "-o", tmp_path / "file" / "q"], "SNNC-E412")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["d.npz", "file", "p", "x.npz"]
 
 
@@ -249,7 +249,7 @@ def test_a_disk_that_fills_up_while_compiling_leaves_nothing(capsys, project, tm
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("snnc.project.save_graph", full)
-    assert "no space" in refused(capsys, ["compile", project, "--target", "reference", "-o", tmp_path / "q"], "SNNC-E524")
+    assert "no space" in refused(capsys, ["compile", project, "--target", "reference", "-o", tmp_path / "q"], "SNNC-E413")
     assert [p.name for p in tmp_path.iterdir()] == ["p"]
 
 

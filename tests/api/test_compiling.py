@@ -1,12 +1,15 @@
 """From a network to a session, with the reference backend."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import snnc
 from snnc import errors, options
+from snnc.compiler import graph as ops
 from snnc.compiler.errors import UnknownLossError
-from snnc.compiler.graph import Input, Linear
+from snnc.compiler.graph import Graph, Input, Linear
 from snnc.describe import describe, recurrences, to_text
 from snnc.graph_file import load_graph, save_graph
 
@@ -66,6 +69,25 @@ def test_a_graph_survives_its_file(tmp_path):
     assert again.edges == graph.edges
     for name, operation in graph.of_type(Linear):
         assert (again.operation(name).weight == operation.weight).all()
+
+
+def test_every_kind_of_operation_survives_its_file(tmp_path):
+    graph = Graph("all")
+    graph.add("x", ops.Input((2, 6, 6), "spikes", ops.Layout(1, None)))
+    graph.add("conv", ops.Conv(np.ones((3, 2, 3, 3), np.float32), None, (2, 2), ((1, 1), (0, 1)), groups=1))
+    graph.add("pool", ops.Pool("max", (2, 2), ceil=True))
+    graph.add("scale", ops.Scale(np.float32(2.0) * np.ones((3, 1, 1), np.float32), np.zeros((3, 1, 1), np.float32), True))
+    graph.add("slice", ops.Slice(0, 1, 2))
+    graph.add("reduce", ops.Reduce("mean", (1, 2), True))
+    graph.add("reshape", ops.Reshape((1,)))
+    graph.add("one", ops.OneToOne(np.float32(3.0) * np.ones(()), True))
+    save_graph(graph, tmp_path)
+    again = load_graph(tmp_path)
+    for name in graph.names:
+        for field in dataclasses.fields(graph.operation(name)):
+            wanted, found = (getattr(g.operation(name), field.name) for g in (graph, again))
+            assert np.array_equal(found, wanted) if np.ndim(wanted) else found == wanted
+            assert isinstance(found, np.ndarray) == isinstance(wanted, np.ndarray | np.generic)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from snnc import errors
+from snnc.backends.project import OutputFolderError, whole_folder
 from snnc.data import pick, read_arrays, write_arrays
-from snnc.files import MARK, whole_file, whole_folder
+from snnc.files import whole_file
+from snnc.options import OPTIONS_FILE as MARK
 
 
 def test_arrays_come_back_as_they_were_written_whatever_their_names(tmp_path):
@@ -86,7 +88,7 @@ def test_a_place_under_a_file_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(errors.OutputFileError):
         write_arrays(tmp_path / "file" / "x.npz", {})
-    with pytest.raises(errors.OutputFolderError), whole_folder(tmp_path / "file" / "folder"):
+    with pytest.raises(OutputFolderError), whole_folder(tmp_path / "file" / "folder"):
         pass
 
 
@@ -113,6 +115,6 @@ def test_a_project_is_replaced_and_anything_else_is_left_alone(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["project"]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").touch()
-    with pytest.raises(errors.OutputFolderError, match="not a project"), whole_folder(tmp_path / "mine"):
+    with pytest.raises(OutputFolderError, match="not a project"), whole_folder(tmp_path / "mine"):
         pass
     assert (tmp_path / "mine" / "thesis.tex").exists()

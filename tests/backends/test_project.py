@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from snnc.backends.project import DiskFullError, ForeignFolderError, ProjectFolderError, write_project
+from snnc.backends.project import DiskFullError, ForeignFolderError, OutputFolderError, write_project
 
 FILES = {"project.json": b"{}", "a/b.txt": b"text"}
 
@@ -44,7 +44,7 @@ def test_what_is_no_project_is_left_alone(tmp_path, make):
 
 
 @pytest.mark.parametrize(
-    ("number", "kind"), [(errno.ENOSPC, DiskFullError), (errno.EACCES, ProjectFolderError), (errno.EROFS, ProjectFolderError)]
+    ("number", "kind"), [(errno.ENOSPC, DiskFullError), (errno.EACCES, OutputFolderError), (errno.EROFS, OutputFolderError)]
 )
 def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch, number, kind):
     write_project(tmp_path / "old", FILES)
@@ -65,7 +65,7 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch, number, kin
 
 def test_an_unwritable_place_is_an_error_with_a_code(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ProjectFolderError, match="SNNC-E412"):
+    with pytest.raises(OutputFolderError, match="SNNC-E412"):
         write_project(tmp_path / "file" / "p", FILES)
 
 
@@ -79,7 +79,7 @@ def test_a_failed_rename_brings_the_old_project_back(tmp_path, monkeypatch):
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", fail)
-    with pytest.raises(ProjectFolderError):
+    with pytest.raises(OutputFolderError):
         write_project(tmp_path / "p", {"project.json": b"new"})
     assert (tmp_path / "p" / "project.json").read_bytes() == b"{}"
     assert everything(tmp_path) == ["p", "p/a", "p/a/b.txt", "p/project.json"]
