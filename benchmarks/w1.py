@@ -52,6 +52,7 @@ def main() -> None:
         inputs = {machine.program.inputs[0].id: np.ascontiguousarray(x.swapaxes(0, 1))}
         seconds: dict[str, list[float]] = {"emulated": [], "reference": []}
         worst_loss = worst_gradient = 0.0
+        cycles: list[int] = []
         for _ in range(rounds):
             machine.engine.set_parameters(reference.engine.get_parameters())
             losses = []
@@ -59,6 +60,7 @@ def main() -> None:
                 start = time.perf_counter()
                 losses.append(session.engine.train_batch(inputs, y, 1e-3))
                 seconds[name].append(time.perf_counter() - start)
+            cycles.append(machine.engine.profile()["emulator"]["cycles_last_run"])
             worst_loss = max(worst_loss, abs(losses[0] - losses[1]))
             ours, theirs = machine.engine.gradients(), reference.engine.gradients()
             errors = (np.linalg.norm(ours[k] - g) / np.linalg.norm(g) for k, g in theirs.items())
@@ -67,8 +69,9 @@ def main() -> None:
             print(f"{name:10} median {statistics.median(values):.3f} s a step, {min(values):.3f} to {max(values):.3f}")
         print(f"largest difference: loss {worst_loss:.1e}, a gradient {worst_gradient:.1e} (norm of difference over norm)")
         print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB (both engines in this process)")
-        emulated = machine.engine.profile()["emulator"]["cycles_last_run"]
-        print(f"cycles a step: predicted {machine.plan.cycles:,.0f}, emulated {emulated:,} ({machine.plan.cycles / emulated - 1:+.1%})")
+        predicted, first, last = machine.plan.cycles, cycles[0], cycles[-1]
+        print(f"cycles of the first step: predicted {predicted:,.0f}, emulated {first:,} ({predicted / first - 1:+.1%})")
+        print(f"cycles of the last step, with the activity that training led to: emulated {last:,}")
 
 
 if __name__ == "__main__":
