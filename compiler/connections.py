@@ -4,28 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import networkx as nx
 
-from snnc.compiler.graph import Concat, Edge, Flatten, Graph, Input, Linear, OneToOne, Population
+from snnc.compiler.graph import (
+    Concat,
+    Conv,
+    Edge,
+    Flatten,
+    Graph,
+    Input,
+    Linear,
+    OneToOne,
+    Pool,
+    Population,
+    Reduce,
+    Reshape,
+    Scale,
+    Shape,
+    Slice,
+)
 from snnc.compiler.shapes import PortMap, size
+
+Between: TypeAlias = Linear | OneToOne | Conv | Pool | Scale | Reduce | Slice
+"""What one connection does to the values on their way."""
+BETWEEN: Final = (Linear, OneToOne, Conv, Pool, Scale, Reduce, Slice, Reshape)
+"""Operations that lie between two populations as one connection."""
 
 
 @dataclass(frozen=True)
 class Link:
     """One connection from an input or a population to a port of a population.
 
-    `operation` is None for values that arrive as they are; `offset` is where they start in the target.
+    `operation` is None for values that arrive as they are; `offset` is where they start in the target; `shape` is the source's.
     """
 
     label: str
-    operation: Linear | OneToOne | None
+    operation: Between | None
     source: str
     source_port: str
     target: str
     target_port: str
     delay: int
+    shape: Shape
     offset: int = 0
+
+    @property
+    def learnable(self) -> bool:
+        """True when there are weights and training may change them."""
+        return isinstance(self.operation, Linear | OneToOne | Conv | Scale) and self.operation.learnable
 
 
 def links(graph: Graph, ports: PortMap) -> tuple[Link, ...]:
@@ -35,21 +63,25 @@ def links(graph: Graph, ports: PortMap) -> tuple[Link, ...]:
 
 def _resolved(graph: Graph, ports: PortMap, edge: Edge) -> Iterator[Link]:
     operation = graph.operation(edge.source)
+
+    def link(before: Edge, label: str, operation: Between | None, delay: int, offset: int = 0) -> Link:
+        shape = ports[before.source, before.source_port].shape
+        return Link(label, operation, before.source, before.source_port, edge.target, edge.target_port, delay, shape, offset)
+
     match operation:
         case Input() | Population():
-            yield Link(f"{edge.source} -> {edge.target}", None, edge.source, edge.source_port, edge.target, edge.target_port, edge.delay)
-        case Linear() | OneToOne():
+            yield link(edge, f"{edge.source} -> {edge.target}", None, edge.delay)
+        case Reshape() | OneToOne(weight=None):
             (before,) = graph.incoming(edge.source)
-            weighted = operation if operation.weight is not None else None
-            delay = before.delay + edge.delay
-            yield Link(edge.source, weighted, before.source, before.source_port, edge.target, edge.target_port, delay)
+            yield link(before, edge.source, None, before.delay + edge.delay)
+        case Linear() | OneToOne() | Conv() | Pool() | Scale() | Reduce() | Slice():
+            (before,) = graph.incoming(edge.source)
+            yield link(before, edge.source, operation, before.delay + edge.delay)
         case Concat():
             offset = 0
             for port in range(len(graph.incoming(edge.source))):
                 (before,) = graph.incoming(edge.source, str(port))
-                label = f"{before.source} -> {edge.source}"
-                delay = before.delay + edge.delay
-                yield Link(label, None, before.source, before.source_port, edge.target, edge.target_port, delay, offset)
+                yield link(before, f"{before.source} -> {edge.source}", None, before.delay + edge.delay, offset)
                 offset += size(ports[before.source, before.source_port].shape)
         case _:
             raise TypeError(f"{edge.source!r} ({type(operation).__name__}) should have become a relay")
@@ -59,7 +91,7 @@ def recorded(graph: Graph, output: str) -> tuple[str, str, int]:
     """Return the source, its port and the delay of what `output` records."""
     (edge,) = graph.incoming(output)
     delay = edge.delay
-    while isinstance(graph.operation(edge.source), Flatten):
+    while isinstance(graph.operation(edge.source), Flatten | Reshape):
         (edge,) = graph.incoming(edge.source)
         delay += edge.delay
     return edge.source, edge.source_port, delay

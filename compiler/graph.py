@@ -28,6 +28,8 @@ Array: TypeAlias = npt.NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
 Kind: TypeAlias = Literal["spikes", "values"]
 Readout: TypeAlias = Literal["all", "last", "sum", "mean", "max"]
+PoolKind: TypeAlias = Literal["average", "sum", "max"]
+ReduceKind: TypeAlias = Literal["sum", "mean", "max"]
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class Pool:
         Whether an average divides by what lies in the padding too (torch's ``count_include_pad``).
     """
 
-    kind: Literal["average", "sum", "max"]
+    kind: PoolKind
     kernel: tuple[int, ...]
     stride: tuple[int, ...] = ()
     padding: tuple[tuple[int, int], ...] = ()
@@ -159,7 +161,7 @@ class Reshape:
 class Reduce:
     """Sum, mean or maximum over `axes` of one sample; the gradient of a maximum goes to the first of equals, as in global max pooling."""
 
-    kind: Literal["sum", "mean", "max"]
+    kind: ReduceKind
     axes: tuple[int, ...]
     keepdims: bool = False
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from snnc.compiler.adjoint import derive_kernel
+from snnc.compiler.arrivals import arrival, fills, kind_of, weights_of
 from snnc.compiler.connections import Link, execution_order, links, recorded, recurrent
-from snnc.compiler.graph import Array, Graph, Input, Linear, Output, Population, StateRef, source_ports
+from snnc.compiler.graph import Array, Graph, Input, Output, Population, StateRef, source_ports
 from snnc.compiler.kernel import Kernel
 from snnc.compiler.loss_output import choose_loss_output
 from snnc.compiler.losses import Loss
@@ -21,15 +22,14 @@ from snnc.compiler.optimizers import Optimizer
 from snnc.compiler.passes.flow import run_flow
 from snnc.compiler.shapes import PortMap, port_map, size
 from snnc.compiler.step_program import (
+    Arrival,
     Buffer,
     ConnectionInfo,
-    Dense,
     Fill,
     ForwardOp,
     InputInfo,
     Lifetime,
     NeuronStep,
-    OneToOne,
     OutputInfo,
     Parameter,
     PopulationInfo,
@@ -102,8 +102,7 @@ def _program(draft: _Draft, chosen: str | None, update: bool) -> StepProgram:
     outputs, records = _outputs(draft)
     backward, loss_output = Backward((), ()), next((o for o in outputs if o.label == chosen), None)
     if loss_output is not None:
-        offsets = {op.connection: op.offset for op in forward if isinstance(op, OneToOne)}
-        backward = lower_backward(draft, loss_output, offsets, update)
+        backward = lower_backward(draft, loss_output, update)
     return StepProgram(
         name=draft.graph.name,
         buffers=draft.buffers,
@@ -139,6 +138,8 @@ class _Draft:
     populations: list[PopulationInfo] = field(default_factory=list)
     connections: list[ConnectionInfo] = field(default_factory=list)
     steps: list[NeuronStep] = field(default_factory=list)
+    arrivals: dict[str, Arrival] = field(default_factory=dict)
+    """What each connection does, by its id."""
     ids: dict[str, str] = field(default_factory=dict)
     """Node name to id."""
     sources: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -150,8 +151,8 @@ class _Draft:
         self.buffers[name] = Buffer(name, role, (length,), lifetime, "spikes" if kind == "spikes" else "values")
         return name
 
-    def parameter(self, name: str, label: str, value: Array | float, learnable: bool, flat: bool = True) -> str:
-        """Add a parameter with its buffer; arrays of neurons become vectors."""
+    def parameter(self, name: str, label: str, value: Array | float, learnable: bool, flat: bool = False) -> str:
+        """Add a parameter with its buffer; with `flat`, an array of neurons becomes a vector."""
         array = np.array(value, dtype=np.float32)
         array = array.reshape(-1) if flat and array.ndim else array
         self.parameters[name] = Parameter(name, label, array, learnable)
@@ -193,7 +194,7 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
     parameters = []
     for canonical, label in zip(kernel.parameters, (kernel.labels[a] for a in kernel.parameters), strict=True):
         value = population.parameters.get(label, model.parameters[label])
-        parameters.append(draft.parameter(f"{id_}_{canonical}", f"{name}.{label}", value, label in population.learnable))
+        parameters.append(draft.parameter(f"{id_}_{canonical}", f"{name}.{label}", value, label in population.learnable, flat=True))
     labels = [kernel.labels[s] for s in kernel.states]
     initial = tuple(np.array(population.initial.get(s, model.states[s]), dtype=np.float32) for s in labels)
     draft.populations.append(PopulationInfo(id_, name, population.shape, model, kernel, surrogate, initial, ports, outputs))
@@ -218,23 +219,20 @@ def _forward(draft: _Draft) -> list[ForwardOp]:
     for info, step in zip(draft.populations, draft.steps, strict=True):
         incoming = [link for link in draft.links if link.target == info.label]
         for number, (port, current) in enumerate(zip(info.model.inputs, info.ports, strict=True)):
-            arriving = [_connect(draft, link, number) for link in incoming if link.target_port == port]
-            operations.append(Fill(current, tuple(c.bias for c, _ in arriving if c.bias is not None)))
-            operations += [_arrival(c, current, offset) for c, offset in arriving]
+            arriving = [(_connect(draft, link, number), link) for link in incoming if link.target_port == port]
+            operations.append(Fill(current, tuple(c.bias for c, _ in arriving if c.bias is not None and fills(c))))
+            for connection, link in arriving:
+                draft.arrivals[connection.id] = arrival(connection, link, current)
+                operations.append(draft.arrivals[connection.id])
         operations.append(step)
     return operations
 
 
-def _connect(draft: _Draft, link: Link, port: int) -> tuple[ConnectionInfo, int]:
-    id_ = f"c{len(draft.connections)}"
-    dense = isinstance(link.operation, Linear)
+def _connect(draft: _Draft, link: Link, port: int) -> ConnectionInfo:
+    id_, kind = f"c{len(draft.connections)}", kind_of(link)
     source = draft.sources[link.source, link.source_port]
-    weight = bias = None
-    if link.operation is not None and link.operation.weight is not None:
-        learnable = link.operation.learnable and link not in draft.trained.frozen
-        weight = draft.parameter(f"{id_}_w", f"{link.label}.weight", link.operation.weight, learnable, flat=not dense)
-        if isinstance(link.operation, Linear) and link.operation.bias is not None:
-            bias = draft.parameter(f"{id_}_b", f"{link.label}.bias", link.operation.bias, learnable)
+    learnable = link.learnable and link not in draft.trained.frozen
+    weight, bias = weights_of(link)
     info = ConnectionInfo(
         id=id_,
         label=link.label,
@@ -242,21 +240,14 @@ def _connect(draft: _Draft, link: Link, port: int) -> tuple[ConnectionInfo, int]
         source_buffer=source,
         target=draft.ids[link.target],
         port=port,
-        kind="dense" if dense else "one_to_one",
+        kind=kind,
         delay=link.delay,
-        weight=weight,
-        bias=bias,
-        event_driven=dense and draft.buffers[source].kind == "spikes",
+        weight=None if weight is None else draft.parameter(f"{id_}_w", f"{link.label}.weight", weight, learnable),
+        bias=None if bias is None else draft.parameter(f"{id_}_b", f"{link.label}.bias", bias, learnable),
+        event_driven=kind in ("dense", "convolution") and draft.buffers[source].kind == "spikes",
     )
     draft.connections.append(info)
-    return info, link.offset
-
-
-def _arrival(connection: ConnectionInfo, current: str, offset: int) -> Dense | OneToOne:
-    source = Value(connection.source_buffer, connection.delay)
-    if connection.kind == "dense" and connection.weight is not None:
-        return Dense(connection.id, source, connection.weight, current)
-    return OneToOne(connection.id, source, connection.weight, current, offset)
+    return info
 
 
 def _outputs(draft: _Draft) -> tuple[list[OutputInfo], list[Record]]:

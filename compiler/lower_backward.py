@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from snnc.compiler.arrivals import bias_gradient, input_gradient, weight_gradient
 from snnc.compiler.connections import Link
 from snnc.compiler.errors import NothingToLearnError
 from snnc.compiler.graph import Graph, Population
 from snnc.compiler.losses import Loss
 from snnc.compiler.step_program import (
+    Arrival,
     BackwardOp,
-    BiasGradient,
     Buffer,
     ConnectionInfo,
-    DenseInputGradient,
-    DenseWeightGradient,
     NeuronAdjoint,
     NeuronStep,
-    OneToOneInputGradient,
-    OneToOneWeightGradient,
     OptimizerStep,
     OutputInfo,
     Parameter,
     PopulationInfo,
     RecordAdjoint,
-    Value,
 )
 
 
@@ -56,6 +51,7 @@ class Draft(Protocol):
     populations: list[PopulationInfo]
     connections: list[ConnectionInfo]
     steps: list[NeuronStep]
+    arrivals: dict[str, Arrival]
 
 
 def find_trained(graph: Graph, found: tuple[Link, ...], loss: Loss, source: str, frozen: frozenset[Link]) -> Trained:
@@ -67,7 +63,7 @@ def find_trained(graph: Graph, found: tuple[Link, ...], loss: Loss, source: str,
         There are none.
     """
     leading = _closure({source} if isinstance(graph.operation(source), Population) else set(), [(li.target, li.source) for li in found])
-    learning = {li.target for li in found if li.operation is not None and li.operation.learnable and li not in frozen}
+    learning = {li.target for li in found if li.learnable and li not in frozen}
     learning |= {name for name, population in graph.of_type(Population) if population.learnable}
     learning = _closure(learning, [(li.source, li.target) for li in found])
     trained = frozenset(name for name, _ in graph.of_type(Population) if name in leading & learning)
@@ -92,12 +88,9 @@ def _closure(start: set[str], edges: list[tuple[str, str]]) -> set[str]:
     return reached
 
 
-def lower_backward(draft: Draft, output: OutputInfo, offsets: Mapping[str, int], update: bool) -> Backward:
-    """Write the adjoint of the forward step, last population first, and with `update` the optimiser's steps.
-
-    `offsets` says where one-to-one connections start in their target.
-    """
-    work = _Backward(draft, offsets)
+def lower_backward(draft: Draft, output: OutputInfo, update: bool) -> Backward:
+    """Write the adjoint of the forward step, last population first, and with `update` the optimiser's steps."""
+    work = _Backward(draft)
     work.adjoint(output.record)
     operations: list[BackwardOp] = [RecordAdjoint(output.id, output.source, output.record)]
     for info, step in zip(reversed(draft.populations), reversed(draft.steps), strict=True):
@@ -110,7 +103,6 @@ def lower_backward(draft: Draft, output: OutputInfo, offsets: Mapping[str, int],
 @dataclass
 class _Backward:
     draft: Draft
-    offsets: Mapping[str, int]
     gradients: dict[str, str] = field(default_factory=dict)
     """Parameter to gradient buffer."""
 
@@ -138,28 +130,18 @@ class _Backward:
         ]
         for connection in self.draft.connections:
             if connection.target == info.id:
-                operations += self.connection(connection, step.currents[connection.port])
+                operations += self.connection(connection)
         return operations
 
-    def connection(self, connection: ConnectionInfo, current: str) -> list[BackwardOp]:
+    def connection(self, connection: ConnectionInfo) -> list[BackwardOp]:
         """Gradients of a connection's weights, then of its source, each only where needed."""
-        dense, id_, weight = connection.kind == "dense", connection.id, connection.weight
-        source = Value(connection.source_buffer, connection.delay)
-        offset = self.offsets.get(id_, 0)
+        op = self.draft.arrivals[connection.id]
+        bias, weight = connection.bias, connection.weight
         operations: list[BackwardOp] = []
-        if connection.bias is not None and self.draft.parameters[connection.bias].learnable:
-            operations.append(BiasGradient(current, self.gradient(connection.bias)))
+        if bias is not None and self.draft.parameters[bias].learnable:
+            operations.append(bias_gradient(op, self.gradient(bias)))
         if weight is not None and self.draft.parameters[weight].learnable:
-            gradient = self.gradient(weight)
-            operations.append(
-                DenseWeightGradient(id_, source, current, gradient)
-                if dense
-                else OneToOneWeightGradient(id_, source, current, gradient, offset)
-            )
+            operations.append(weight_gradient(op, self.gradient(weight)))
         if any(p.id == connection.source and p.label in self.draft.trained.populations for p in self.draft.populations):
-            operations.append(
-                DenseInputGradient(id_, source, weight, current)
-                if dense and weight is not None
-                else OneToOneInputGradient(id_, source, weight, current, offset)
-            )
+            operations.append(input_gradient(op))
         return operations

@@ -3,9 +3,11 @@
 ::
 
     StepProgram = buffers, forward: [ForwardOp], backward: [BackwardOp], update: [UpdateOp], loss, optimizer
-    ForwardOp   = Fill | Dense | OneToOne | NeuronStep | Record
-    BackwardOp  = RecordAdjoint | NeuronAdjoint | DenseInputGradient | DenseWeightGradient | OneToOneInputGradient
-                | OneToOneWeightGradient | BiasGradient
+    ForwardOp   = Fill | Arrival | NeuronStep | Record
+    Arrival     = Dense | OneToOne | Convolve | Pooling | Rescale | Reduction | Cut      (what a connection does)
+    BackwardOp  = RecordAdjoint | NeuronAdjoint | BiasGradient | DenseInputGradient | DenseWeightGradient
+                | OneToOneInputGradient | OneToOneWeightGradient | ConvolveInputGradient | ConvolveWeightGradient | ConvolveBiasGradient
+                | PoolingGradient | RescaleInputGradient | RescaleWeightGradient | RescaleBiasGradient | ReductionGradient | CutGradient
     UpdateOp    = OptimizerStep
 
 One training step, for a batch::
@@ -16,7 +18,9 @@ One training step, for a batch::
 
 Canonical ids (the only names emitted code holds): inputs ``x0``, populations ``p0``, connections ``c0``, outputs ``y0``.
 A buffer is called ``<id>_<part>``. Author's names stand in ``labels``. Only populations, inputs and connections
-remain at this level: Add, Concat and Flatten have become connections and relay populations.
+remain at this level: Add, Concat, Flatten and Reshape have become connections and relay populations.
+
+Buffers are vectors (a sample at a step); an operation on arrays of several axes carries their geometry, in C order.
 """
 
 from __future__ import annotations
@@ -25,15 +29,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from snnc.compiler.graph import Array, Kind, Layout, Readout, Shape, StateRef
+from snnc.compiler.graph import Array, Kind, Layout, PoolKind, Readout, ReduceKind, Shape, StateRef
 from snnc.compiler.kernel import Kernel
 from snnc.compiler.losses import Loss
 from snnc.compiler.neuron import NeuronModel
 from snnc.compiler.optimizers import Optimizer
 from snnc.compiler.surrogate import Surrogate
+from snnc.compiler.windows import Windows
 
 Role: TypeAlias = Literal["parameter", "gradient", "input", "current", "state", "output", "saved", "record", "adjoint"]
 Lifetime: TypeAlias = Literal["program", "sequence", "step"]
+ConnectionKind: TypeAlias = Literal["dense", "one_to_one", "convolution", "pooling", "scale", "reduction", "slice"]
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,71 @@ class OneToOne:
     weight: str | None
     target: str
     offset: int = 0
+
+
+@dataclass(frozen=True)
+class Convolve:
+    """``target += correlate(source, weight) + bias``; weight [out, in / groups, *kernel], bias [out] (None: 0) for each channel."""
+
+    connection: str
+    source: Value
+    weight: str
+    target: str
+    windows: Windows
+    groups: int
+    bias: str | None
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """``target += average, sum or maximum of each window of source``; padding is 0, for a maximum minus infinity.
+
+    An average divides by the taps that lie in the input, with `count_padding` by those in the padded input.
+    """
+
+    connection: str
+    source: Value
+    target: str
+    windows: Windows
+    kind: PoolKind
+    count_padding: bool
+
+
+@dataclass(frozen=True)
+class Rescale:
+    """``target += weight * source + bias`` (bias None: 0), where weight and bias broadcast to `shape`, the source's."""
+
+    connection: str
+    source: Value
+    weight: str
+    target: str
+    shape: Shape
+    bias: str | None
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """``target += sum, mean or maximum of source over axes``, where source has `shape`; axes are counted from the front."""
+
+    connection: str
+    source: Value
+    target: str
+    shape: Shape
+    axes: tuple[int, ...]
+    kind: ReduceKind
+
+
+@dataclass(frozen=True)
+class Cut:
+    """``target += source[start:stop]`` along `axis`, where source has `shape`."""
+
+    connection: str
+    source: Value
+    target: str
+    shape: Shape
+    axis: int
+    start: int
+    stop: int
 
 
 @dataclass(frozen=True)
@@ -193,6 +264,108 @@ class BiasGradient:
     gradient: str
 
 
+@dataclass(frozen=True)
+class ConvolveInputGradient:
+    """``d_source[t - delay] += `` the adjoint of :class:`Convolve`, of ``d_target[t]`` (dropped where t < delay)."""
+
+    connection: str
+    source: Value
+    weight: str
+    target: str
+    windows: Windows
+    groups: int
+
+
+@dataclass(frozen=True)
+class ConvolveWeightGradient:
+    """``gradient += d_target[t]`` times what each tap read in ``source[t - delay]``, summed over the batch and the windows."""
+
+    connection: str
+    source: Value
+    target: str
+    gradient: str
+    windows: Windows
+    groups: int
+
+
+@dataclass(frozen=True)
+class ConvolveBiasGradient:
+    """``gradient += d_target[t]``, summed over the batch and the windows of each channel."""
+
+    connection: str
+    target: str
+    gradient: str
+
+
+@dataclass(frozen=True)
+class PoolingGradient:
+    """``d_source[t - delay] += `` the adjoint of :class:`Pooling`, of ``d_target[t]``; that of a maximum goes to the first of equals."""
+
+    connection: str
+    source: Value
+    target: str
+    windows: Windows
+    kind: PoolKind
+    count_padding: bool
+
+
+@dataclass(frozen=True)
+class RescaleInputGradient:
+    """``d_source[t - delay] += weight * d_target[t]``."""
+
+    connection: str
+    source: Value
+    weight: str
+    target: str
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class RescaleWeightGradient:
+    """``gradient += d_target[t] * source[t - delay]``, summed over the batch and the axes along which the weight is broadcast."""
+
+    connection: str
+    source: Value
+    target: str
+    gradient: str
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class RescaleBiasGradient:
+    """``gradient += d_target[t]``, summed over the batch and the axes along which the bias is broadcast."""
+
+    connection: str
+    target: str
+    gradient: str
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class ReductionGradient:
+    """``d_source[t - delay] += `` the adjoint of :class:`Reduction`, of ``d_target[t]``; that of a maximum goes to the first of equals."""
+
+    connection: str
+    source: Value
+    target: str
+    shape: Shape
+    axes: tuple[int, ...]
+    kind: ReduceKind
+
+
+@dataclass(frozen=True)
+class CutGradient:
+    """``d_source[t - delay][start:stop] += d_target[t]`` along `axis`."""
+
+    connection: str
+    source: Value
+    target: str
+    shape: Shape
+    axis: int
+    start: int
+    stop: int
+
+
 # ---- update ----------------------------------------------------------------------------------------------------------
 
 
@@ -204,10 +377,21 @@ class OptimizerStep:
     gradient: str
 
 
-ForwardOp: TypeAlias = Fill | Dense | OneToOne | NeuronStep | Record
-BackwardOp: TypeAlias = (
-    RecordAdjoint | NeuronAdjoint | DenseInputGradient | DenseWeightGradient | OneToOneInputGradient | OneToOneWeightGradient | BiasGradient
+Arrival: TypeAlias = Dense | OneToOne | Convolve | Pooling | Rescale | Reduction | Cut
+"""What a connection adds to a current."""
+ForwardOp: TypeAlias = Fill | Arrival | NeuronStep | Record
+InputGradient: TypeAlias = (
+    DenseInputGradient
+    | OneToOneInputGradient
+    | ConvolveInputGradient
+    | PoolingGradient
+    | RescaleInputGradient
+    | ReductionGradient
+    | CutGradient
 )
+WeightGradient: TypeAlias = DenseWeightGradient | OneToOneWeightGradient | ConvolveWeightGradient | RescaleWeightGradient
+AnyBiasGradient: TypeAlias = BiasGradient | ConvolveBiasGradient | RescaleBiasGradient
+BackwardOp: TypeAlias = RecordAdjoint | NeuronAdjoint | AnyBiasGradient | InputGradient | WeightGradient
 
 
 # ---- what the ids stand for ------------------------------------------------------------------------------------------
@@ -255,7 +439,7 @@ class ConnectionInfo:
     source_buffer: str
     target: str
     port: int
-    kind: Literal["dense", "one_to_one"]
+    kind: ConnectionKind
     delay: int
     weight: str | None
     bias: str | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, get_args
 
 import networkx as nx
 import numpy as np
@@ -34,7 +34,11 @@ from snnc.compiler.graph import (
     Linear,
     OneToOne,
     Output,
+    Pool,
+    PoolKind,
     Population,
+    Reduce,
+    ReduceKind,
     Reshape,
     Scale,
     Shape,
@@ -134,6 +138,10 @@ def _check_sizes(graph: Graph) -> None:
                 check_size(shape, repr(name))
             case Linear() | Conv() as operation:
                 _check_weight(name, operation)
+            case Pool(kind=kind) if kind not in get_args(PoolKind):
+                raise InvalidValueError(f"{name!r} pools by {kind!r}; it is one of {', '.join(get_args(PoolKind))}.")
+            case Reduce(kind=kind) if kind not in get_args(ReduceKind):
+                raise InvalidValueError(f"{name!r} reduces by {kind!r}; it is one of {', '.join(get_args(ReduceKind))}.")
             case Scale(weight=weight, bias=bias):
                 check_size(weight.shape, f"the weight of {name!r}")
                 if bias is not None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import gcd
 from typing import Final
 
+import numpy as np
+
 from snnc.compiler.errors import ChannelError, WindowError
-from snnc.compiler.graph import Conv, Pool, Shape
+from snnc.compiler.graph import Array, Conv, Pool, Shape
 
 DIMENSIONS: Final = (1, 2)
 """Spatial dimensions that windows may have."""
@@ -41,13 +44,23 @@ class Windows:
             for n, k, s, (before, after), d in zip(self.size, self.kernel, self.stride, self.padding, self.dilation, strict=True)
         )
 
+    def taps_inside(self, count_padding: bool) -> tuple[Array, ...]:
+        """For each dimension and window: how many taps read the input, with `count_padding` the padded input."""
+        found = []
+        for n, k, s, (before, after), d, count in zip(
+            self.size, self.kernel, self.stride, self.padding, self.dilation, self.output, strict=True
+        ):
+            first, last = (-before, n + after) if count_padding else (0, n)
+            position = (np.arange(count) * s - before)[:, None] + np.arange(k) * d
+            found.append(((position >= first) & (position < last)).sum(axis=1))
+        return tuple(found)
+
 
 def _count(length: int, padding: tuple[int, int], extent: int, stride: int, ceil: bool) -> int:
     room = length + sum(padding) - extent
-    windows = (room + (stride - 1 if ceil else 0)) // stride + 1
-    if ceil and (windows - 1) * stride >= length + padding[0]:
-        windows -= 1  # the last window would start behind the input
-    return windows
+    windows = room // stride + 1
+    sticks_out = ceil and room % stride != 0 and windows * stride < length + padding[0]
+    return windows + sticks_out
 
 
 def windows_of(name: str, operation: Conv | Pool, shape: Shape) -> Windows:
@@ -132,7 +145,8 @@ def _check_padding(name: str, windows: Windows) -> None:
     ):
         behind = (count - 1) * s - before >= n
         in_front = -(-before // d) >= k
-        between = n < d and not in_front and any(start % d >= n for start in range(-before, 0, s))
+        starts = range(-before, 0, s)[: min(count, d // gcd(s, d))]  # from there on their places modulo d repeat
+        between = n < d and any(start % d >= n for start in starts)
         if behind or in_front or between:
             raise WindowError(
                 f"{name!r} has a window that lies in the padding as a whole: input {windows.size}, kernel {windows.kernel}, "

@@ -7,19 +7,31 @@ from functools import singledispatch
 import numpy as np
 
 from snnc.backends.engine import Array
+from snnc.backends.reference.convolution import convolve_input_gradient, convolve_weight_gradient, per_channel
 from snnc.backends.reference.forward import population_of
 from snnc.backends.reference.memory import Memory
+from snnc.backends.reference.pooling import pool_gradient, reduce_gradient
+from snnc.backends.reference.scaling import cut, rescale, sum_to
 from snnc.compiler.interpret import evaluate
 from snnc.compiler.shapes import size
 from snnc.compiler.step_program import (
     BackwardOp,
     BiasGradient,
+    ConvolveBiasGradient,
+    ConvolveInputGradient,
+    ConvolveWeightGradient,
+    CutGradient,
     DenseInputGradient,
     DenseWeightGradient,
     NeuronAdjoint,
     OneToOneInputGradient,
     OneToOneWeightGradient,
+    PoolingGradient,
     RecordAdjoint,
+    ReductionGradient,
+    RescaleBiasGradient,
+    RescaleInputGradient,
+    RescaleWeightGradient,
     Value,
 )
 
@@ -92,3 +104,61 @@ def _one_to_one_weight(op: OneToOneWeightGradient, memory: Memory, t: int) -> No
 @run_backward.register
 def _bias(op: BiasGradient, memory: Memory, t: int) -> None:
     memory[op.gradient][:] += memory[f"d_{op.target}"].sum(axis=0)
+
+
+@run_backward.register
+def _convolve_input(op: ConvolveInputGradient, memory: Memory, t: int) -> None:
+    if t >= op.source.delay:
+        adjoint = convolve_input_gradient(memory[f"d_{op.target}"], memory[op.weight], op.windows, op.groups)
+        _add_to_source(memory, op.source, t, adjoint)
+
+
+@run_backward.register
+def _convolve_weight(op: ConvolveWeightGradient, memory: Memory, t: int) -> None:
+    gradient = memory[op.gradient]
+    found = convolve_weight_gradient(memory[f"d_{op.target}"], memory.read(op.source, t), op.windows, op.groups)
+    gradient += found.reshape(gradient.shape)
+
+
+@run_backward.register
+def _convolve_bias(op: ConvolveBiasGradient, memory: Memory, t: int) -> None:
+    gradient = memory[op.gradient]
+    gradient += per_channel(memory[f"d_{op.target}"], len(gradient)).sum(axis=(0, 2))
+
+
+@run_backward.register
+def _pooling(op: PoolingGradient, memory: Memory, t: int) -> None:
+    if t >= op.source.delay:
+        adjoint = pool_gradient(memory[f"d_{op.target}"], memory.read(op.source, t), op.windows, op.kind, op.count_padding)
+        _add_to_source(memory, op.source, t, adjoint)
+
+
+@run_backward.register
+def _rescale_input(op: RescaleInputGradient, memory: Memory, t: int) -> None:
+    _add_to_source(memory, op.source, t, rescale(memory[f"d_{op.target}"], memory[op.weight], op.shape))
+
+
+@run_backward.register
+def _rescale_weight(op: RescaleWeightGradient, memory: Memory, t: int) -> None:
+    gradient = memory[op.gradient]
+    gradient += sum_to(memory[f"d_{op.target}"] * memory.read(op.source, t), op.shape, gradient.shape)
+
+
+@run_backward.register
+def _rescale_bias(op: RescaleBiasGradient, memory: Memory, t: int) -> None:
+    gradient = memory[op.gradient]
+    gradient += sum_to(memory[f"d_{op.target}"], op.shape, gradient.shape)
+
+
+@run_backward.register
+def _reduction(op: ReductionGradient, memory: Memory, t: int) -> None:
+    if t >= op.source.delay:
+        adjoint = reduce_gradient(memory[f"d_{op.target}"], memory.read(op.source, t), op.shape, op.axes, op.kind)
+        _add_to_source(memory, op.source, t, adjoint)
+
+
+@run_backward.register
+def _cut(op: CutGradient, memory: Memory, t: int) -> None:
+    if t >= op.source.delay:
+        part = cut(memory[f"d_{op.source.buffer}"][t - op.source.delay], op.shape, op.axis, op.start, op.stop)
+        part += memory[f"d_{op.target}"].reshape(part.shape)

@@ -4,9 +4,25 @@ from __future__ import annotations
 
 from functools import singledispatch
 
+from snnc.backends.reference.convolution import convolve, per_channel
 from snnc.backends.reference.memory import Memory
+from snnc.backends.reference.pooling import pool, reduce
+from snnc.backends.reference.scaling import cut, rescale
 from snnc.compiler.interpret import evaluate
-from snnc.compiler.step_program import Dense, Fill, ForwardOp, NeuronStep, OneToOne, PopulationInfo, Record
+from snnc.compiler.step_program import (
+    Convolve,
+    Cut,
+    Dense,
+    Fill,
+    ForwardOp,
+    NeuronStep,
+    OneToOne,
+    Pooling,
+    PopulationInfo,
+    Record,
+    Reduction,
+    Rescale,
+)
 
 
 @singledispatch
@@ -32,6 +48,37 @@ def _one_to_one(op: OneToOne, memory: Memory, t: int) -> None:
     source = memory.read(op.source, t)
     part = memory[op.target][:, op.offset : op.offset + source.shape[1]]
     part += source if op.weight is None else memory[op.weight] * source
+
+
+@run_forward.register
+def _convolve(op: Convolve, memory: Memory, t: int) -> None:
+    target = memory[op.target]
+    target += convolve(memory.read(op.source, t), memory[op.weight], op.windows, op.groups)
+    if op.bias is not None:
+        per_channel(target, len(memory[op.bias]))[:] += memory[op.bias][:, None]
+
+
+@run_forward.register
+def _pooling(op: Pooling, memory: Memory, t: int) -> None:
+    memory[op.target][:] += pool(memory.read(op.source, t), op.windows, op.kind, op.count_padding)
+
+
+@run_forward.register
+def _rescale(op: Rescale, memory: Memory, t: int) -> None:
+    target = memory[op.target]
+    target += rescale(memory.read(op.source, t), memory[op.weight], op.shape)
+    if op.bias is not None:
+        target.reshape(memory.batch, *op.shape)[:] += memory[op.bias]
+
+
+@run_forward.register
+def _reduction(op: Reduction, memory: Memory, t: int) -> None:
+    memory[op.target][:] += reduce(memory.read(op.source, t), op.shape, op.axes, op.kind)
+
+
+@run_forward.register
+def _cut(op: Cut, memory: Memory, t: int) -> None:
+    memory[op.target][:] += cut(memory.read(op.source, t), op.shape, op.axis, op.start, op.stop).reshape(memory.batch, -1)
 
 
 @run_forward.register

@@ -10,14 +10,14 @@ import numpy as np
 from snnc.backends.engine import Array, Initial
 from snnc.backends.reference.forward import run_forward
 from snnc.backends.reference.memory import Memory
-from snnc.compiler.step_program import Dense, OneToOne, Record, StepProgram
+from snnc.compiler.step_program import Fill, NeuronStep, StepProgram
 
 
 class Window:
     """Memory of D + 1 steps, D the longest delay; the step that runs is always the last of them, once the window is full."""
 
     def __init__(self, program: StepProgram, batch: int, parameters: Mapping[str, Array], dtype: np.dtype[Any], initial: Initial) -> None:
-        reads = [op.source.delay for op in program.forward if isinstance(op, Dense | OneToOne | Record)]
+        reads = [op.source.delay for op in program.forward if not isinstance(op, Fill | NeuronStep)]
         self.memory = Memory(program, max(reads, default=0) + 1, batch, parameters, dtype)
         self.memory.set_initial(initial)
         self.filled = 0

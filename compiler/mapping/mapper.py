@@ -21,6 +21,7 @@ from snnc.compiler.mapping.predict import cycles_by_tile, phase, supersteps
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relays import deal_relays
 from snnc.compiler.mapping.schedule import make_schedule
+from snnc.compiler.mapping.supported import check_supported
 from snnc.compiler.mapping.too_big import too_big
 from snnc.compiler.mapping.traffic import Layout
 from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Phase, Plan, PopulationPlan, Relay
@@ -69,12 +70,15 @@ def make_plan(
     ------
     MappingOptionError, CapacityError
         An option is outside its range.
+    NotOnMachineError
+        The program holds an operation that only the reference runs.
     NoScheduleError
         A cycle of the network holds no delay.
     TooBigError
         A tile would have to hold more than its memory.
     """
     _check(target, steps=steps, batch=batch, chips=chips, mode=mode)
+    check_supported(program)
     network = describe(program, training)
     check_names(network, activity, capacity)
     schedule = make_schedule(network)

@@ -1,18 +1,18 @@
-"""Flatten changes no value: connect its consumers with its source."""
+"""Flatten and Reshape change no value: connect their consumers with their source."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from snnc.compiler.graph import Flatten, Graph
+from snnc.compiler.graph import Flatten, Graph, Reshape
 from snnc.compiler.passes.edit import bypass, can_bypass
 from snnc.compiler.shapes import port_map
 
 
 @dataclass(frozen=True)
 class DropFlatten:
-    """Remove every Flatten whose consumers read its source just as well.
+    """Remove every Flatten and Reshape whose consumers read its source just as well.
 
     One in front of an Output stays: it gives the result its shape.
     """
@@ -22,7 +22,7 @@ class DropFlatten:
     def __call__(self, graph: Graph) -> Graph:
         """Return the graph without them."""
         graph = graph.copy()
-        for name in [name for name, _ in graph.of_type(Flatten)]:
+        for name in [name for name, _ in graph.of_type(Flatten, Reshape)]:
             if can_bypass(graph, name, port_map(graph)):
                 bypass(graph, name)
         return graph

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from snnc.compiler.graph import Add, Concat, Edge, Flatten, Graph, Input, Linear, OneToOne, Output, Population
+from snnc.compiler.connections import BETWEEN
+from snnc.compiler.graph import Add, Concat, Edge, Flatten, Graph, Input, OneToOne, Output, Population, Reshape
 from snnc.compiler.neurons import Relay
 from snnc.compiler.passes.edit import add_edge, fresh_name, has_initial_value, replace_operation
 from snnc.compiler.shapes import port_map
@@ -15,8 +16,9 @@ from snnc.compiler.shapes import port_map
 class MaterialiseRelays:
     """Leave only populations and inputs as sources that have consumers of their own.
 
-    Afterwards a Linear or OneToOne reads an Input or a Population and has one consumer, a Population; a Concat reads Inputs and
-    Populations and leads to Populations; a Flatten stands only between one of these and an Output. Nothing else is left between them.
+    Afterwards an operation that a connection does (Linear, Conv, Pool, …) reads an Input or a Population and has one consumer, a
+    Population; a Concat reads Inputs and Populations and leads to Populations; a Flatten or Reshape stands only between one of these
+    and an Output. Nothing else is left between them.
     """
 
     name: ClassVar[str] = "materialise-relays"
@@ -29,7 +31,7 @@ class MaterialiseRelays:
             if not _is_view(graph, name):
                 replace_operation(graph, name, Population(Relay(), shapes[name]))
                 _rename_ports(graph, name)
-        for name, _ in list(graph.of_type(Linear, OneToOne, Concat)):
+        for name, _ in list(graph.of_type(*BETWEEN, Concat)):
             if not _is_view(graph, name) and not _leads_to_populations(graph, name):
                 _insert_relay(graph, name, Population(Relay(), shapes[name]))
         return graph
@@ -42,16 +44,16 @@ def _handing_on(graph: Graph) -> list[str]:
 
 
 def _is_view(graph: Graph, name: str) -> bool:
-    """A Flatten between a population or input and the network's outputs, or an identity in front of populations."""
+    """A Flatten or Reshape between a population or input and the network's outputs, or an identity in front of populations."""
     operation = graph.operation(name)
-    if not isinstance(operation, Flatten | OneToOne) or (isinstance(operation, OneToOne) and operation.weight is not None):
+    if not isinstance(operation, Flatten | Reshape | OneToOne) or (isinstance(operation, OneToOne) and operation.weight is not None):
         return False
     (before,), after = graph.incoming(name), graph.outgoing(name)
     if not isinstance(graph.operation(before.source), Input | Population):
         return False
     if any(e.delay for e in after) and has_initial_value(graph, before):
         return False
-    kind = Output if isinstance(operation, Flatten) else Population
+    kind = Population if isinstance(operation, OneToOne) else Output
     return all(isinstance(graph.operation(e.target), kind) for e in after)
 
 
@@ -64,7 +66,7 @@ def _leads_to_populations(graph: Graph, name: str) -> bool:
         return False
     if isinstance(operation, Concat):
         return True
-    return len(after) == 1 and not (late and isinstance(operation, Linear) and operation.bias is not None)
+    return len(after) == 1 and not (late and getattr(operation, "bias", None) is not None)
 
 
 def _insert_relay(graph: Graph, name: str, relay: Population) -> None:

@@ -5,9 +5,25 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import torch
+from torch_windows import convolve, pool
 
 from snnc.compiler.expression import Call, Number, Symbol
-from snnc.compiler.graph import Add, Concat, Flatten, Input, Linear, OneToOne, Output, Population
+from snnc.compiler.graph import (
+    Add,
+    Concat,
+    Conv,
+    Flatten,
+    Input,
+    Linear,
+    OneToOne,
+    Output,
+    Pool,
+    Population,
+    Reduce,
+    Reshape,
+    Scale,
+    Slice,
+)
 from snnc.compiler.shapes import port_map
 from snnc.compiler.surrogates import atan
 
@@ -64,6 +80,17 @@ def value_of(expression, names, derivative, dtype):
     raise TypeError(expression)
 
 
+def reduced(operation, x):
+    """The first of equal maxima gets the gradient, as in torch.max along one axis."""
+    dimensions = x.ndim - 1
+    axes = sorted(a % dimensions + 1 for a in operation.axes)
+    rest = [i for i in range(1, dimensions + 1) if i not in axes]
+    shape = [1 if i in axes else n for i, n in enumerate(x.shape) if operation.keepdims or i not in axes]
+    values = x.permute(0, *rest, *axes).flatten(1 + len(rest))
+    value = {"sum": lambda v: v.sum(-1), "mean": lambda v: v.mean(-1), "max": lambda v: v.max(-1).values}[operation.kind](values)
+    return value.reshape(shape)
+
+
 class TorchGraph(torch.nn.Module):
     """`graph` with one parameter for each array, called as ``state_dict`` labels are, dots included."""
 
@@ -74,7 +101,7 @@ class TorchGraph(torch.nn.Module):
         self.ports = port_map(graph)
         for name in graph.names:
             operation = graph.operation(name)
-            if isinstance(operation, Linear | OneToOne) and operation.weight is not None:
+            if isinstance(operation, Linear | OneToOne | Conv | Scale) and operation.weight is not None:
                 self._add(f"{name}.weight", operation.weight, operation.learnable)
                 if getattr(operation, "bias", None) is not None:
                     self._add(f"{name}.bias", operation.bias, operation.learnable)
@@ -131,6 +158,19 @@ class TorchGraph(torch.nn.Module):
             case Linear():
                 value = arrivals[0].reshape(batch, -1) @ self.values[f"{name}.weight"].T
                 value = value + self.values[f"{name}.bias"] if operation.bias is not None else value
+            case Conv():
+                value = convolve(operation, arrivals[0], self.values[f"{name}.weight"], self.values.get(f"{name}.bias"))
+            case Pool():
+                value = pool(operation, arrivals[0])
+            case Scale():
+                value = arrivals[0] * self.values[f"{name}.weight"]
+                value = value + self.values[f"{name}.bias"] if operation.bias is not None else value
+            case Reshape(shape=shape):
+                value = arrivals[0].reshape(batch, *shape)
+            case Reduce():
+                value = reduced(operation, arrivals[0])
+            case Slice(axis=axis, start=start, stop=stop):
+                value = arrivals[0].narrow(axis + 1 if axis >= 0 else axis, start, stop - start)
             case OneToOne():
                 value = arrivals[0] * self.values[f"{name}.weight"] if operation.weight is not None else arrivals[0]
             case Concat(axis=axis):

@@ -1,0 +1,112 @@
+"""Convolutions: what each window reads stands in a row, and a product of matrices does the rest."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from snnc.backends.engine import Array
+from snnc.compiler.windows import Windows
+
+
+def windows_in(x: Array, windows: Windows, outside: float = 0.0) -> Array:
+    """View what every tap of every window reads.
+
+    Parameters
+    ----------
+    x
+        [B, channels * size].
+    windows
+        Where they lie.
+    outside
+        Value of the padding, and of what a last window reads behind it.
+
+    Returns
+    -------
+    Array
+        [B, channels, *output, *kernel].
+    """
+    padded = np.pad(x.reshape(len(x), *windows.shape), ((0, 0), (0, 0), *_margins(windows)), constant_values=outside)
+    axes = tuple(range(2, padded.ndim))
+    extents = tuple((k - 1) * d + 1 for k, d in zip(windows.kernel, windows.dilation, strict=True))
+    view: Array = sliding_window_view(padded, extents, axis=axes)
+    some = [slice(0, (n - 1) * s + 1, s) for n, s in zip(windows.output, windows.stride, strict=True)]
+    return view[:, :, *some, *(slice(None, None, d) for d in windows.dilation)]
+
+
+def windows_into(taps: Array, windows: Windows) -> Array:
+    """Add up what every tap gives back to the value that it read: the adjoint of :func:`windows_in`.
+
+    `taps` is [B, channels, *output, *kernel]; the result is [B, channels * size].
+    """
+    dimensions, margins = len(windows.size), _margins(windows)
+    padded = tuple(n + before + after for n, (before, after) in zip(windows.size, margins, strict=True))
+    whole = np.zeros((len(taps), windows.channels, *padded), taps.dtype)
+    for tap in np.ndindex(*windows.kernel):
+        read = [
+            slice(j * d, j * d + (n - 1) * s + 1, s)
+            for j, d, n, s in zip(tap, windows.dilation, windows.output, windows.stride, strict=True)
+        ]
+        whole[:, :, *read] += taps[:, :, *(slice(None),) * dimensions, *tap]
+    inside = [slice(before, before + n) for (before, _), n in zip(margins, windows.size, strict=True)]
+    return whole[:, :, *inside].reshape(len(taps), -1)
+
+
+def _margins(windows: Windows) -> tuple[tuple[int, int], ...]:
+    """Padding, with what a last window needs behind it."""
+    reach = [
+        (n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(windows.output, windows.stride, windows.kernel, windows.dilation, strict=True)
+    ]
+    return tuple((before, max(after, r - before - n)) for (before, after), r, n in zip(windows.padding, reach, windows.size, strict=True))
+
+
+def convolve(x: Array, weight: Array, windows: Windows, groups: int) -> Array:
+    """Correlate [B, channels * size] with weight [out, channels / groups, *kernel]; the result is [B, out * output]."""
+    return _from_rows(_rows(x, windows, groups) @ _by_group(weight, groups).swapaxes(1, 2), len(x))
+
+
+def convolve_input_gradient(d_y: Array, weight: Array, windows: Windows, groups: int) -> Array:
+    """The adjoint of :func:`convolve` as a function of x."""
+    dimensions, inputs = len(windows.size), windows.channels // groups
+    rows = _to_rows(d_y, windows, groups) @ _by_group(weight, groups)
+    taps = rows.reshape(groups, len(d_y), *windows.output, inputs, *windows.kernel)
+    in_order = np.moveaxis(np.moveaxis(taps, 0, 1), 2 + dimensions, 2)
+    return windows_into(in_order.reshape(len(d_y), windows.channels, *windows.output, *windows.kernel), windows)
+
+
+def convolve_weight_gradient(d_y: Array, x: Array, windows: Windows, groups: int) -> Array:
+    """The adjoint of :func:`convolve` as a function of the weight, summed over the batch; [groups, out / groups, taps]."""
+    gradient: Array = _to_rows(d_y, windows, groups).swapaxes(1, 2) @ _rows(x, windows, groups)
+    return gradient
+
+
+def per_channel(values: Array, channels: int) -> Array:
+    """View [B, channels * output] as [B, channels, output]."""
+    return values.reshape(len(values), channels, -1)
+
+
+def _rows(x: Array, windows: Windows, groups: int) -> Array:
+    """[groups, B * windows, channels / groups * taps]: one row a window."""
+    view, dimensions = windows_in(x, windows), len(windows.size)
+    by_group = view.reshape(len(x), groups, windows.channels // groups, *view.shape[2:])
+    rows = np.moveaxis(np.moveaxis(by_group, 0, 1), 2, 2 + dimensions)
+    return rows.reshape(groups, len(x) * math.prod(windows.output), -1)
+
+
+def _by_group(weight: Array, groups: int) -> Array:
+    """[groups, out / groups, taps]."""
+    return weight.reshape(groups, len(weight) // groups, -1)
+
+
+def _to_rows(y: Array, windows: Windows, groups: int) -> Array:
+    """Turn [B, out * output] into [groups, B * windows, out / groups]."""
+    count = math.prod(windows.output)
+    return y.reshape(len(y), groups, -1, count).transpose(1, 0, 3, 2).reshape(groups, len(y) * count, -1)
+
+
+def _from_rows(rows: Array, batch: int) -> Array:
+    """Undo :func:`_to_rows`."""
+    groups, _, outputs = rows.shape
+    return rows.reshape(groups, batch, -1, outputs).transpose(1, 0, 3, 2).reshape(batch, -1)

@@ -1,0 +1,74 @@
+"""Pooling of windows, reduction of axes, and their adjoints."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from snnc.backends.engine import Array
+from snnc.backends.reference.convolution import windows_in, windows_into
+from snnc.compiler.graph import PoolKind, ReduceKind, Shape
+from snnc.compiler.windows import Windows
+
+
+def pool(x: Array, windows: Windows, kind: PoolKind, count_padding: bool) -> Array:
+    """Pool [B, channels * size]; the result is [B, channels * output]."""
+    taps = _taps(x, windows, kind)
+    pooled: Array = taps.max(axis=-1) if kind == "max" else taps.sum(axis=-1)
+    if kind == "average":
+        pooled = pooled / _divisors(windows, count_padding, x)
+    return pooled.reshape(len(x), -1)
+
+
+def pool_gradient(d_y: Array, x: Array, windows: Windows, kind: PoolKind, count_padding: bool) -> Array:
+    """The adjoint of :func:`pool` at `x`; that of a maximum goes to the first of equals."""
+    adjoint = d_y.reshape(len(d_y), windows.channels, *windows.output)
+    if kind == "average":
+        adjoint = adjoint / _divisors(windows, count_padding, x)
+    taps = math.prod(windows.kernel)
+    shares = np.ones(taps, bool) if kind != "max" else _first_maximum(_taps(x, windows, kind))
+    given = (adjoint[..., None] * shares).astype(d_y.dtype, copy=False)
+    return windows_into(given.reshape(*adjoint.shape, *windows.kernel), windows)
+
+
+def _taps(x: Array, windows: Windows, kind: PoolKind) -> Array:
+    """[B, channels, *output, taps]."""
+    view = windows_in(x, windows, -np.inf if kind == "max" else 0.0)
+    return view.reshape(*view.shape[: 2 + len(windows.size)], -1)
+
+
+def _divisors(windows: Windows, count_padding: bool, like: Array) -> Array:
+    return functools.reduce(np.multiply.outer, windows.taps_inside(count_padding)).astype(like.dtype)
+
+
+def _first_maximum(values: Array) -> Array:
+    """True at the first maximum along the last axis."""
+    first: Array = np.arange(values.shape[-1]) == values.argmax(axis=-1)[..., None]
+    return first
+
+
+def reduce(x: Array, shape: Shape, axes: tuple[int, ...], kind: ReduceKind) -> Array:
+    """Sum, mean or maximum of [B, *shape], flattened, over `axes`; the result is [B, rest]."""
+    values = _rest_and_reduced(x, shape, axes)
+    reduced: Array = values.max(axis=-1) if kind == "max" else values.sum(axis=-1)
+    return reduced / values.shape[-1] if kind == "mean" else reduced
+
+
+def reduce_gradient(d_y: Array, x: Array, shape: Shape, axes: tuple[int, ...], kind: ReduceKind) -> Array:
+    """The adjoint of :func:`reduce` at `x`; that of a maximum goes to the first of equals."""
+    values = _rest_and_reduced(x, shape, axes)
+    shares = _first_maximum(values) if kind == "max" else np.ones(values.shape[-1], bool)
+    given = d_y[..., None] * shares / (values.shape[-1] if kind == "mean" else 1)
+    rest = [i for i in range(len(shape)) if i not in axes]
+    order = np.argsort([*rest, *axes])
+    unfolded = given.reshape(len(x), *(shape[i] for i in (*rest, *axes)))
+    return unfolded.transpose(0, *(order + 1)).reshape(len(x), -1)
+
+
+def _rest_and_reduced(x: Array, shape: Shape, axes: tuple[int, ...]) -> Array:
+    """[B, rest, reduced]: the values that become one lie along the last axis."""
+    rest = [i for i in range(len(shape)) if i not in axes]
+    turned = x.reshape(len(x), *shape).transpose(0, *(i + 1 for i in (*rest, *axes)))
+    return turned.reshape(len(x), -1, math.prod(shape[i] for i in axes))

@@ -1,0 +1,96 @@
+"""A frozen Scale beside a Linear or Conv becomes part of its weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.graph import Array, Conv, Edge, Graph, Linear, Scale
+from snnc.compiler.passes.edit import add_edge, bypass, has_initial_value, replace_operation
+from snnc.compiler.shapes import PortMap, port_map
+
+Weighted: TypeAlias = Linear | Conv
+
+
+@dataclass(frozen=True)
+class FoldScale:
+    """Fold every Scale that training does not change into the Linear or Conv in front of it, or, if it is one number, behind it.
+
+    Products are computed in float64 and rounded once, to the type of the weight. Batch normalisation of a trained network is such a
+    Scale. The pass is not part of the default flow, because it changes weights that the author may want to find again: a front
+    end runs it where the file's own weights are of no interest.
+    """
+
+    name: ClassVar[str] = "fold-scale"
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the graph with as few Scales as possible."""
+        graph = graph.copy()
+        for name, scale in list(graph.of_type(Scale)):
+            if not scale.learnable and not _fold_into_source(graph, name, scale, port_map(graph)):
+                _fold_into_target(graph, name, scale)
+        return graph
+
+
+def _fold_into_source(graph: Graph, name: str, scale: Scale, ports: PortMap) -> bool:
+    (before,) = graph.incoming(name)
+    weighted = graph.operation(before.source)
+    if not isinstance(weighted, Linear | Conv) or before.delay or len(graph.outgoing(before.source)) > 1:
+        return False
+    shape = ports[before.source, "out"].shape
+    factor, shift = _per_channel(scale.weight, shape), _per_channel(scale.bias, shape)
+    if factor is None or shift is None:
+        return False
+    weight = _double(weighted.weight) * factor.reshape(-1, *(1,) * (weighted.weight.ndim - 1))
+    bias = (0.0 if weighted.bias is None else _double(weighted.bias)) * factor + shift
+    has_bias = weighted.bias is not None or scale.bias is not None
+    replace_operation(graph, before.source, _with(weighted, weight, bias if has_bias else None))
+    for after in graph.outgoing(name):
+        add_edge(graph, replace(after, source=before.source, source_port=before.source_port))
+    graph.nx.remove_node(name)
+    return True
+
+
+def _per_channel(values: Array | None, shape: tuple[int, ...]) -> Array | None:
+    """One number for each place of the first axis, or None where they differ along the others; no values are 0."""
+    if values is None:
+        return np.zeros(shape[0])
+    values = values.reshape((1,) * (len(shape) - values.ndim) + values.shape)
+    if any(n != 1 for n in values.shape[1:]):
+        return None
+    return np.broadcast_to(_double(values).reshape(-1), shape[:1])
+
+
+def _fold_into_target(graph: Graph, name: str, scale: Scale) -> None:
+    (before,), (after, *others) = graph.incoming(name), graph.outgoing(name)
+    weighted = graph.operation(after.target)
+    if others or not isinstance(weighted, Linear | Conv) or scale.weight.size != 1 or not _shift_is_seen_alike(graph, scale, before, after):
+        return
+    bias = weighted.bias
+    if scale.bias is not None:
+        through = _double(weighted.weight).reshape(len(weighted.weight), -1).sum(axis=1) * float(scale.bias.reshape(()))
+        bias = through if bias is None else _double(bias) + through
+    replace_operation(graph, after.target, _with(weighted, _double(weighted.weight) * float(scale.weight.reshape(())), bias))
+    bypass(graph, name)
+
+
+def _shift_is_seen_alike(graph: Graph, scale: Scale, before: Edge, after: Edge) -> bool:
+    """Tell whether every weight meets the bias of `scale`, at every step, and delays add up."""
+    if after.delay and has_initial_value(graph, before):
+        return False
+    if scale.bias is None:
+        return True
+    target = graph.operation(after.target)
+    padded = isinstance(target, Conv) and any(map(any, target.padding))
+    return scale.bias.size == 1 and not after.delay and not padded
+
+
+def _double(values: Array) -> Array:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _with(weighted: Weighted, weight: Array, bias: Array | None) -> Weighted:
+    dtype = weighted.weight.dtype
+    return replace(weighted, weight=weight.astype(dtype), bias=None if bias is None else bias.astype(dtype))
