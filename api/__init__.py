@@ -36,8 +36,11 @@ if TYPE_CHECKING:
     from snnc.frontends.initialisers import FanIn as FanIn
     from snnc.frontends.initialisers import Normal as Normal
     from snnc.frontends.initialisers import Uniform as Uniform
+    from snnc.frontends.onnx_writer.write import write_onnx as write_onnx
     from snnc.frontends.sequential import Recurrent as Recurrent
     from snnc.frontends.sequential import sequential as Sequential  # noqa: F401, N812
+    from snnc.frontends.torch_modules import from_torch as from_torch
+    from snnc.frontends.torch_modules import to_torch as to_torch
     from snnc.loading import load_model as load  # noqa: F401
     from snnc.losses import cross_entropy as CrossEntropy  # noqa: F401, N812
     from snnc.session import Session as Session
@@ -73,8 +76,11 @@ _HOMES: Final = {
     "Surrogate": "snnc.compiler.surrogates:parse_surrogate",
     "Uniform": "snnc.frontends.initialisers:Uniform",
     "compile": "snnc.compiling:compile",
+    "from_torch": "snnc.frontends.torch_modules:from_torch",
     "load": "snnc.loading:load_model",
     "open": "snnc.compiling:open",
+    "to_torch": "snnc.frontends.torch_modules:to_torch",
+    "write_onnx": "snnc.frontends.onnx_writer.write:write_onnx",
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605

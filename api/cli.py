@@ -13,11 +13,13 @@ import typer
 
 from snnc.commands.check import check
 from snnc.commands.compile import compile_
+from snnc.commands.convert import convert
 from snnc.commands.doctor import doctor
 from snnc.commands.inspect import inspect
 from snnc.commands.run import run
 from snnc.commands.targets import targets
 from snnc.commands.train import train
+from snnc.commands.verify import verify
 from snnc.compiler.errors import SnncError
 from snnc.console import fail, warn
 from snnc.errors import CommandLineError, InternalError, MemoryShortError, OutputFileError
@@ -68,6 +70,8 @@ def make_app() -> typer.Typer:
         "run": run,
         "train": train,
         "check": check,
+        "verify": verify,
+        "convert": convert,
         "inspect": inspect,
         "targets": targets,
         "doctor": doctor,

@@ -71,6 +71,24 @@ class MemoryShortError(SnncError):
     code = "SNNC-E531"
 
 
+class ConversionFormatError(SnncError):
+    """The suffix of the file to write names no format that snnc writes."""
+
+    code = "SNNC-E540"
+
+
+class NirWriterMissingError(SnncError):
+    """NIR files are not written yet."""
+
+    code = "SNNC-E541"
+
+
+class NotVerifiableError(SnncError):
+    """There is no independent implementation to compare the model with."""
+
+    code = "SNNC-E542"
+
+
 class InternalError(SnncError):
     """A fault in snnc itself."""
 

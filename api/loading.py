@@ -39,7 +39,7 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
         raise ModelFormatError(f"--dialect {dialect} is for NIR files, and {str(file)!r} is ONNX; leave it out.")
     from snnc.frontends.load import load
 
-    return load(file, dt=dt)
+    return load(file, dt=dt, dialect=dialect or "nir")
 
 
 def is_project(path: str | Path) -> bool:

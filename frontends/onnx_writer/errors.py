@@ -1,0 +1,89 @@
+"""Errors of the ONNX writer, one class a check."""
+
+from __future__ import annotations
+
+from snnc.compiler.errors import SnncError
+
+
+class OnnxWriteError(SnncError):
+    """Base of the errors of :mod:`snnc.frontends.onnx_writer`."""
+
+    code = "SNNC-E230"
+
+
+class OnnxFileError(OnnxWriteError):
+    """The ONNX file cannot be written there."""
+
+    code = "SNNC-E231"
+
+
+class OpenTimeError(OnnxWriteError):
+    """No input has a time axis and the network does not say its number of steps, so the loop has no length."""
+
+    code = "SNNC-E232"
+
+
+class NameClashError(OnnxWriteError):
+    """An input, output or state of the network has the name of another, and ONNX has one space of names."""
+
+    code = "SNNC-E233"
+
+
+class NoOnnxFormError(OnnxWriteError):
+    """An operation of the network has no counterpart among ONNX's operators."""
+
+    code = "SNNC-E234"
+
+
+class CheckerError(OnnxWriteError):
+    """ONNX's own checker refuses what the writer made: a fault of snnc."""
+
+    code = "SNNC-E235"
+
+
+class WeightsTooLargeError(OnnxWriteError):
+    """The network without its weights, or one of its arrays, exceeds what an ONNX file can hold."""
+
+    code = "SNNC-E236"
+
+
+class RuntimeRefusesError(OnnxWriteError):
+    """ONNX Runtime does not load the file, or fails on the given arrays."""
+
+    code = "SNNC-E237"
+
+
+class RuntimeInputError(OnnxWriteError):
+    """An array for ONNX Runtime is missing, unknown or does not fit the file's shape."""
+
+    code = "SNNC-E238"
+
+
+class FixedSizeError(OnnxWriteError):
+    """A number of samples or steps is asked for that the model file fixes otherwise."""
+
+    code = "SNNC-E239"
+
+
+class TorchExportError(OnnxWriteError):
+    """PyTorch cannot export the module."""
+
+    code = "SNNC-E240"
+
+
+class TorchModuleError(OnnxWriteError):
+    """What is given is no PyTorch module, or there are no weights to take."""
+
+    code = "SNNC-E241"
+
+
+class UnmatchedWeightError(OnnxWriteError):
+    """A trained weight belongs to no parameter of the PyTorch module."""
+
+    code = "SNNC-E242"
+
+
+class AmbiguousWeightError(OnnxWriteError):
+    """A trained weight could belong to several parameters of the PyTorch module."""
+
+    code = "SNNC-E243"

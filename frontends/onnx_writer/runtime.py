@@ -1,0 +1,134 @@
+"""ONNX files run by ONNX Runtime, an implementation that shares nothing with snnc: what snnc computes is compared with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+
+from snnc.compiler.errors import ToolMissingError
+from snnc.compiler.graph import Array, Graph, Input
+from snnc.frontends.onnx.pairing import pair_states
+from snnc.frontends.onnx_writer.errors import RuntimeInputError, RuntimeRefusesError
+
+
+class RuntimeModel:
+    """A file that ONNX Runtime has loaded.
+
+    Parameters
+    ----------
+    path
+        The file.
+    graph
+        What snnc read from it: which inputs are data, and where their time axes stand.
+
+    Raises
+    ------
+    ToolMissingError
+        ONNX Runtime is not installed.
+    RuntimeRefusesError
+        It does not load the file.
+    """
+
+    def __init__(self, path: Path, graph: Graph) -> None:
+        try:
+            import onnxruntime
+        except ImportError:
+            raise ToolMissingError("ONNX Runtime is not installed, and nothing else runs the file; pip install onnxruntime.") from None
+        settings = onnxruntime.SessionOptions()
+        settings.log_severity_level = 4
+        try:
+            self._session = onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
+        except Exception as error:  # the binding raises classes of its own
+            raise RuntimeRefusesError(f"ONNX Runtime does not load {str(path)!r}: {_first_line(error)}") from None
+        self.shapes: dict[str, list[int | str | None]] = {i.name: list(i.shape) for i in self._session.get_inputs()}
+        self.outputs: list[str] = [o.name for o in self._session.get_outputs()]
+        self.data: dict[str, Input] = dict(graph.of_type(Input))
+        self.states = [name for name in self.shapes if name not in self.data]
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether the file is one time step: its data lack the time axis that snnc gives them."""
+        return any(
+            i.layout.time_axis is not None and len(self.shapes.get(name, ())) < len(i.shape) + 1 + (i.layout.batch_axis is not None)
+            for name, i in self.data.items()
+        )
+
+    def fixed(self, name: str, axis: int | None) -> int | None:
+        """Size that the file fixes for an axis of an input in the layout that snnc gives it, or None."""
+        shape = self.shapes.get(name, [])
+        time = self.data[name].layout.time_axis
+        if axis is None or (self.stepwise and axis == time):
+            return None
+        at = axis - (self.stepwise and time is not None and time < axis)
+        size = shape[at] if at < len(shape) else None
+        return size if isinstance(size, int) else None
+
+    def run(self, arrays: Mapping[str, Array], batch: int) -> dict[str, Array]:
+        """Run sequences in the layout that snnc gives them; states that `arrays` lack start at zero.
+
+        A single step is run step by step, its new states fed back; its outputs are stacked in front.
+
+        Raises
+        ------
+        RuntimeInputError
+            An array is missing or does not fit.
+        RuntimeRefusesError
+            The run fails.
+        """
+        feeds = {name: np.asarray(arrays[name], np.float32) for name in self.data if name in arrays}
+        missing = [name for name in self.data if name not in arrays]
+        if missing:
+            raise RuntimeInputError(f"the data lack {', '.join(missing)}; the model takes {', '.join(self.data)}.")
+        states = {name: np.asarray(arrays.get(name, np.zeros(self._state_shape(name, batch))), np.float32) for name in self.states}
+        if not self.stepwise:
+            return self._call({**feeds, **states})
+        times = {name: self.data[name].layout.time_axis for name in feeds}
+        lengths = {a.shape[axis] for name, a in feeds.items() if (axis := times[name]) is not None}
+        if len(lengths) != 1:
+            raise RuntimeInputError(f"the inputs have {', '.join(map(str, sorted(lengths)))} steps; give all the same number.")
+        rows: list[dict[str, Array]] = []
+        pairs: dict[str, str] = {}
+        for t in range(lengths.pop()):
+            now = {name: a if (axis := times[name]) is None else np.take(a, t, axis) for name, a in feeds.items()}
+            found = self._call({**now, **states})
+            pairs = pairs or self._pairs({**now, **states}, found)
+            states = {name: found[output] for name, output in pairs.items()}
+            rows.append(found)
+        return {name: np.stack([row[name] for row in rows]) for name in self.outputs}
+
+    def _pairs(self, given: Mapping[str, Array], found: Mapping[str, Array]) -> dict[str, str]:
+        """Which output carries which state on, by the rule of the reader."""
+        inputs, outputs = (
+            {n: SimpleNamespace(shape=a[n].shape) for n in names} for a, names in ((given, self.shapes), (found, self.outputs))
+        )
+        pairs = pair_states(cast("Any", inputs), cast("Any", outputs))
+        lost = [name for name in self.states if name not in pairs]
+        if lost:
+            raise RuntimeInputError(f"no output of the file carries the state {', '.join(lost)} on, so its steps cannot be run one by one.")
+        return {name: output for name, output in pairs.items() if name in self.states}
+
+    def _state_shape(self, name: str, batch: int) -> list[int]:
+        return [size if isinstance(size, int) else batch for size in self.shapes[name]]
+
+    def _call(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        for name, array in feeds.items():
+            wanted = self.shapes.get(name)
+            if wanted is None:
+                raise RuntimeInputError(f"the file has no input {name!r}; it has {', '.join(self.shapes)}.")
+            if array.ndim != len(wanted) or any(isinstance(w, int) and w != n for n, w in zip(array.shape, wanted, strict=True)):
+                raise RuntimeInputError(f"the file takes {name!r} as {wanted}, and it is given {list(array.shape)}; give that shape.")
+        try:
+            values = self._session.run(self.outputs, dict(feeds))
+        except Exception as error:  # the binding raises classes of its own
+            raise RuntimeRefusesError(
+                f"ONNX Runtime fails on the file: {_first_line(error)} (A file may need other numbers of samples or steps than it says.)"
+            ) from None
+        return dict(zip(self.outputs, map(np.asarray, values), strict=True))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
