@@ -29,7 +29,7 @@ from snnc.frontends.dsl import Network
 from snnc.loading import is_project, load_model, load_project
 from snnc.options import REFERENCE, Options, options
 from snnc.project import TRAINED, Compiled, compile_graph, read_project, read_trained, write_project
-from snnc.session import Session
+from snnc.session import Session, with_own_name
 
 Data = Mapping[str, npt.ArrayLike] | npt.ArrayLike
 Model = str | Path | Graph | Network
@@ -161,7 +161,7 @@ def session_for(
         graph = read_trained(graph, model)
     else:
         graph, chosen = load_model(model, dt=dt, dialect=dialect), Options()
-    steps, batch = _sizes(graph, arrays)
+    steps, batch = _sizes(graph, with_own_name(arrays, [name for name, _ in graph.of_type(Input)]))
     wanted = replace(chosen, target=target or REFERENCE, seed=seed, loss=None, optimizer=None, batch=min(batch, MOST_SAMPLES))
     if wanted.target != REFERENCE:
         wanted = replace(wanted, steps=graph.steps or steps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +121,14 @@ class Session(session.Session):
 
 
 def arrays_for(session: Session, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[dict[str, npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]:
-    """Split named arrays into inputs and initial states."""
+    """Split named arrays into inputs and initial states; see :func:`with_own_name`."""
     states = session.program.state_inputs
+    arrays = with_own_name(arrays, [i.label for i in session.program.inputs])
     return {k: v for k, v in arrays.items() if k not in states}, {k: v for k, v in arrays.items() if k in states}
+
+
+def with_own_name(arrays: Mapping[str, npt.NDArray[Any]], inputs: Sequence[str]) -> Mapping[str, npt.NDArray[Any]]:
+    """Give the array ``x`` the name of the network's only input, unless that is among `arrays` (NIR files name their inputs as they like)."""
+    if len(inputs) == 1 and "x" in arrays and inputs[0] not in arrays:
+        return {inputs[0] if name == "x" else name: array for name, array in arrays.items()}
+    return arrays

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Final
 
 from snnc.compiler.graph import Graph
-from snnc.frontends.onnx.errors import NirNotYetError, UnreadableFileError
+from snnc.frontends.onnx.errors import UnreadableFileError
 from snnc.frontends.onnx.load import load_onnx
 
 _HDF5: Final = b"\x89HDF\r\n\x1a\n"
 
 
-def load(path: str | Path, *, dt: float | None = None, steps: int | None = None) -> Graph:
+def load(path: str | Path, *, dt: float | None = None, steps: int | None = None, dialect: str = "nir") -> Graph:
     """Read a model file, told apart by its content.
 
     Parameters
@@ -23,6 +23,8 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None)
         Length of one time step in seconds, for formats in continuous time.
     steps
         Number of time steps where the file leaves it open.
+    dialect
+        Whose reading of a NIR file to follow; see :func:`snnc.frontends.nir.load.load_nir`.
 
     Raises
     ------
@@ -35,6 +37,10 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None)
             head = file.read(len(_HDF5))
     except OSError as error:
         raise UnreadableFileError(f"{path} cannot be read: {error.strerror or error}.") from None
-    if head == _HDF5 or path.suffix.lower() == ".nir":
-        raise NirNotYetError(f"{path} is a NIR file (HDF5); NIR files are not read yet. Export the model to ONNX.")
-    return load_onnx(path, dt=dt, steps=steps)
+    if head != _HDF5 and path.suffix.lower() != ".nir":
+        return load_onnx(path, dt=dt, steps=steps)
+    from snnc.frontends.nir.load import load_nir
+
+    graph = load_nir(path, dt=dt, dialect=dialect)
+    graph.steps = steps
+    return graph

@@ -1,0 +1,8 @@
+"""NIR files (Neuromorphic Intermediate Representation) <-> Graph."""
+
+from __future__ import annotations
+
+from snnc.frontends.nir.load import load_nir
+from snnc.frontends.nir.write import write_nir
+
+__all__ = ["load_nir", "write_nir"]

@@ -1,0 +1,150 @@
+"""A flat NIR graph -> Graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import Final
+
+import networkx as nx
+import numpy as np
+
+from snnc.compiler.graph import Add, Array, Flatten, Graph, Input, Linear, OneToOne, Operation, Output, Population, Reshape
+from snnc.frontends.nir.dialects import Dialect
+from snnc.frontends.nir.errors import NirFieldError, NirTimeStepError
+from snnc.frontends.nir.fields import FIRING, NirNode
+from snnc.frontends.nir.flatten import JUNCTION, Edge, Flat
+from snnc.frontends.nir.infer import Shapes
+from snnc.frontends.nir.neurons import population
+from snnc.frontends.nir.windows import window_operation
+from snnc.frontends.nir.wiring import Link, dissolve
+
+MAX_DELAY: Final = 65_535
+"""Steps of a delay."""
+_ROUNDING: Final = 1e-3
+"""Steps by which a delay may miss a whole number, float32 being what it is."""
+
+
+def delay_steps(node: NirNode, dt: float, notes: list[str]) -> Array:
+    """Return the delay of a Delay node in whole steps: one number where all values share it, else one a value.
+
+    Raises
+    ------
+    NirError
+        It is negative, or longer than snnc keeps.
+    """
+    seconds = np.asarray(node.fields["delay"], np.float64)
+    if seconds.min() < 0:
+        raise NirFieldError(f"delay of {node.path!r} (Delay) is {seconds.min():g} s; a delay is 0 s or longer.")
+    exact = seconds / dt
+    if exact.max() > MAX_DELAY:
+        raise NirTimeStepError(
+            f"the delay of {node.path!r}, {seconds.max():g} s, is {exact.max():,.0f} steps of {dt:g} s; at most {MAX_DELAY:,} are kept. "
+            "Give a longer dt."
+        )
+    steps = np.rint(exact).astype(np.int64)
+    error = np.abs(steps - exact).max()
+    if error > _ROUNDING:
+        notes.append(f"The delays of {node.path!r} are rounded to whole steps of {dt:g} s, by up to {error:.2g} steps.")
+    return steps.reshape(-1)[:1] if (steps == steps.flat[0]).all() else steps
+
+
+def late_edges(flat: Flat, dialect: Dialect) -> dict[Edge, int]:
+    """Edges out of firing neurons, where the dialect hands spikes on one step late."""
+    return {edge: 1 for edge in flat.edges if dialect.late_output and flat.nodes[edge[0]].type in FIRING}
+
+
+def build(
+    name: str, flat: Flat, shapes: Shapes, delays: Mapping[Edge, int], lags: Mapping[str, Array], *, dt: float, dialect: Dialect
+) -> Graph:
+    """Return the graph.
+
+    Parameters
+    ----------
+    name
+        Of the network.
+    flat, shapes
+        The nodes, and what enters and leaves them.
+    delays
+        Steps by which an edge lags.
+    lags
+        Steps by which a Delay node lags, from :func:`delay_steps`.
+    dt, dialect
+        Seconds a step, and whose reading to follow.
+    """
+    whole = {n: int(lag[0]) for n, lag in lags.items() if lag.size == 1}
+    enter = {n: _fresh(f"{n}.in", flat.nodes) for n in lags if n not in whole}
+    links = [Link(s, enter.get(t, t), delays.get((s, t), 0) + whole.get(t, 0)) for s, t in flat.edges]
+    operations = {n: _operation(node, n, shapes, dt, dialect) for n, node in flat.nodes.items()}
+    for node, first in enter.items():
+        operations[first] = Add()
+        for lag, mask in _masks(lags[node].reshape(shapes.entering[node])):
+            part = _fresh(f"{node}.{lag}", operations)
+            operations[part] = OneToOne(mask)
+            links += [Link(first, part, lag), Link(part, node)]
+    links, gone = dissolve(links, [n for n, operation in operations.items() if isinstance(operation, Add)])
+    return _assembled(Graph(name), {n: o for n, o in operations.items() if n not in gone}, links)
+
+
+def _masks(lags: Array) -> Iterator[tuple[int, Array]]:
+    """Yield each length of a delay, and a 1 for every value that has it."""
+    for lag in np.unique(lags).tolist():
+        yield int(lag), (lags == lag).astype(np.float32)
+
+
+def _assembled(graph: Graph, operations: Mapping[str, Operation], links: list[Link]) -> Graph:
+    """Add operations and links to `graph`, with a sum in front of operations that take one edge and get several."""
+    sources = Counter(link.target for link in links)
+    enter: dict[str, str] = {}
+    for name in _order(operations, links):
+        operation = enter[name] = graph.add(name, operations[name])
+        if sources[name] > 1 and not isinstance(operations[name], Population | Add):
+            enter[name] = graph.add(_fresh(f"{name}.sum", [*operations, *graph.names]), Add())
+            graph.connect(enter[name], operation)
+    for link in links:
+        graph.connect(link.source, enter[link.target], delay=link.delay)
+    return graph
+
+
+def _order(names: Iterable[str], links: Iterable[Link]) -> list[str]:
+    """Return the nodes from the inputs on."""
+    immediate: nx.DiGraph[str] = nx.DiGraph()
+    immediate.add_nodes_from(names)
+    immediate.add_edges_from((link.source, link.target) for link in links if not link.delay)
+    return list(nx.topological_sort(immediate))
+
+
+def _operation(node: NirNode, name: str, shapes: Shapes, dt: float, dialect: Dialect) -> Operation:
+    shape = shapes.entering[name]
+    match node.type:
+        case "Input":
+            return Input(shape)
+        case "Output":
+            return Output()
+        case "Affine" | "Linear":
+            bias = node.fields.get("bias")
+            return Linear(_weights(node.fields["weight"]), None if bias is None else _weights(bias))
+        case "Scale":
+            scale = _weights(node.fields["scale"])
+            return OneToOne(scale.reshape(() if scale.size == 1 else shape))
+        case "Flatten":
+            return Flatten() if len(shapes.leaving[name]) == 1 else Reshape(shapes.leaving[name])
+        case "Delay":
+            return Add()
+        case _ if node.type == JUNCTION:
+            return Add()
+        case "Conv1d" | "Conv2d" | "SumPool2d" | "AvgPool2d":
+            return window_operation(node)
+        case _:
+            return population(node, shape, dt, dialect)
+
+
+def _fresh(name: str, taken: Container[str]) -> str:
+    found, number = name, 1
+    while found in taken:
+        found, number = f"{name}_{number}", number + 1
+    return found
+
+
+def _weights(array: Array) -> Array:
+    return array.astype(np.float32, copy=False)

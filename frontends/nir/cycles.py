@@ -1,0 +1,81 @@
+"""Which edges read the step before: those that close a cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import networkx as nx
+
+from snnc.frontends.nir.errors import NirCycleError
+from snnc.frontends.nir.fields import NEURONS
+from snnc.frontends.nir.flatten import Edge, Flat
+
+
+def closing_edges(flat: Flat, delayed: Mapping[Edge, int]) -> list[Edge]:
+    """Edges that need a delay of one step so that every cycle holds one.
+
+    The graph is walked depth first from its inputs, in the order of the file; an edge that comes back to a node on the way closes a
+    cycle. Where the nodes in front of it have no other way on, the delay moves back to the neuron: what is in between, a bias say, acts
+    from step 0 on.
+
+    Parameters
+    ----------
+    flat
+        The graph.
+    delayed
+        Edges that have a delay anyway.
+
+    Raises
+    ------
+    NirCycleError
+        A cycle holds no neuron and no delay.
+    """
+    immediate = {name: [t for t in flat.out_of(name) if not delayed.get((name, t))] for name in flat.nodes}
+    _check_defined(flat, immediate)
+    starts = [n for n, node in flat.nodes.items() if node.type == "Input"]
+    closing = list(dict.fromkeys(_walk(immediate, [*starts, *flat.nodes])))
+    return list(dict.fromkeys(_moved(edge, flat, delayed) for edge in closing))
+
+
+def _check_defined(flat: Flat, immediate: Mapping[str, list[str]]) -> None:
+    stateless: nx.DiGraph[str] = nx.DiGraph()
+    for source, targets in immediate.items():
+        if flat.nodes[source].type not in NEURONS:
+            stateless.add_edges_from((source, t) for t in targets if flat.nodes[t].type not in NEURONS)
+    if nx.is_directed_acyclic_graph(stateless):
+        return
+    cycle = [source for source, _ in nx.find_cycle(stateless)]
+    path = " -> ".join(f"{name} ({flat.nodes[name].type})" for name in [*cycle, cycle[0]][:20])
+    raise NirCycleError(
+        f"the cycle {path} holds neither a neuron nor a delay of a step or more, so its values are not defined; put one into it."
+    )
+
+
+def _walk(immediate: Mapping[str, list[str]], starts: list[str]) -> Iterator[Edge]:
+    """Back edges of a depth-first walk."""
+    done: set[str] = set()
+    for start in starts:
+        if start in done:
+            continue
+        way = {start: iter(immediate[start])}
+        while way:
+            name, targets = next(reversed(way.items()))
+            target = next(targets, None)
+            if target is None:
+                done.add(name)
+                del way[name]
+            elif target in way:
+                yield name, target
+            elif target not in done:
+                way[target] = iter(immediate[target])
+
+
+def _moved(edge: Edge, flat: Flat, delayed: Mapping[Edge, int]) -> Edge:
+    """Return `edge`, or the edge out of the neuron in front of it when there is one way only."""
+    first = edge
+    while flat.nodes[edge[0]].type not in NEURONS:
+        sources = flat.into(edge[0])
+        if len(sources) != 1 or len(flat.out_of(edge[0])) != 1 or delayed.get((sources[0], edge[0])):
+            return first
+        edge = (sources[0], edge[0])
+    return edge

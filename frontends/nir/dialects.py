@@ -1,0 +1,107 @@
+"""How each framework means the files that it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from snnc.frontends.nir.errors import NirDialectError
+
+DEFAULT_DT: Final = 1e-4
+"""Seconds a step where neither the caller nor the file says it: what snnTorch and SpikingJelly assume."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """One reading of NIR files.
+
+    Parameters
+    ----------
+    name
+        What ``--dialect`` calls it.
+    dt
+        Seconds a step where neither the caller nor the file says it.
+    reset
+        "value": to v_reset, at once; "subtract": by the threshold, in the next step.
+    strict
+        Neurons fire above the threshold, else at or above it.
+    unit_gain
+        A current enters a membrane (and a synapse) as it is, whatever r and w_in say.
+    plain_if
+        IF and I add ``r*i`` a step, whatever dt is.
+    plain_synapse
+        A synaptic current jumps by ``w_in*i``, whatever dt is.
+    late_output
+        Spikes leave a neuron one step after they were fired.
+    recurrent_bypass
+        The input of a nested recurrent graph goes to the neurons, although its edges lead through the recurrent weights.
+    note
+        What to tell the user.
+    """
+
+    name: str
+    dt: float
+    reset: Literal["value", "subtract"] = "value"
+    strict: bool = True
+    unit_gain: bool = False
+    plain_if: bool = False
+    plain_synapse: bool = False
+    late_output: bool = False
+    recurrent_bypass: bool = False
+    note: str = ""
+
+
+_ALL: Final = (
+    Dialect(
+        "nir",
+        DEFAULT_DT,
+        note="Neurons fire above their threshold and are reset to v_reset at once, as NIR defines them.",
+    ),
+    Dialect(
+        "snntorch",
+        DEFAULT_DT,
+        reset="subtract",
+        note="Read as snnTorch's defaults mean it: the threshold is subtracted in the step after a spike; v_reset of the file is not used. "
+        'A model with reset_mechanism="zero" and reset_delay=False is read right with the dialect nir.',
+    ),
+    Dialect(
+        "norse",
+        1e-6,
+        plain_if=True,
+        plain_synapse=True,
+        note="Read as Norse writes it: time constants of its files are dt times the true ones, so that a step of 1 ms is one of 1e-6 s; "
+        "IF neurons add r*i and synaptic currents w_in*i a step, whatever dt is.",
+    ),
+    Dialect(
+        "spikingjelly",
+        DEFAULT_DT,
+        strict=False,
+        note="Read as SpikingJelly means it: neurons fire at or above their threshold and are reset to v_reset at once.",
+    ),
+    Dialect(
+        "spyx",
+        1.0,
+        reset="subtract",
+        unit_gain=True,
+        late_output=True,
+        recurrent_bypass=True,
+        note="Read as Spyx means it: currents enter with gain 1 whatever r says, spikes leave one step after the membrane passed its "
+        "threshold and subtract the threshold in that step; the input of recurrent layers does not pass the recurrent weights.",
+    ),
+)
+DIALECTS: Final[Mapping[str, Dialect]] = {dialect.name: dialect for dialect in _ALL}
+"""Every dialect by name."""
+
+
+def find_dialect(name: str) -> Dialect:
+    """Return a dialect by its name.
+
+    Raises
+    ------
+    NirDialectError
+        There is none.
+    """
+    if name not in DIALECTS:
+        raise NirDialectError(f"the dialect {name[:60]!r} is not known; choose one of {', '.join(DIALECTS)}.")
+    return DIALECTS[name]

@@ -1,0 +1,113 @@
+"""Errors of the NIR front end, one class a check; the codes are listed in ``docs/reference/nir.md``."""
+
+from __future__ import annotations
+
+from snnc.compiler.errors import SnncError
+
+
+class NirError(SnncError):
+    """Base of the errors of :mod:`snnc.frontends.nir`."""
+
+    code = "SNNC-E700"
+
+
+class UnreadableNirError(NirError):
+    """The file is missing, truncated, damaged or no HDF5."""
+
+    code = "SNNC-E701"
+
+
+class NotNirError(NirError):
+    """The file is HDF5, but holds no NIR graph."""
+
+    code = "SNNC-E702"
+
+
+class NirLinkError(NirError):
+    """The file refers to something outside of itself or by an indirection: a link, a virtual or external dataset."""
+
+    code = "SNNC-E703"
+
+
+class NirTooLargeError(NirError):
+    """A dataset, the number of nodes or a delay exceeds a limit, which is checked before memory is taken."""
+
+    code = "SNNC-E704"
+
+
+class NirNodeTypeError(NirError):
+    """A node is of a type that NIR does not define."""
+
+    code = "SNNC-E705"
+
+
+class NirFieldError(NirError):
+    """A field of a node is missing, unknown, or of a kind or value that the node cannot have."""
+
+    code = "SNNC-E706"
+
+
+class NirNotFiniteError(NirError):
+    """A weight or parameter is NaN, infinite, or too large for float32."""
+
+    code = "SNNC-E707"
+
+
+class NirTimeConstantError(NirError):
+    """A time constant is zero or negative."""
+
+    code = "SNNC-E708"
+
+
+class NirEdgeError(NirError):
+    """An edge names a node that is not there, comes twice, or is no pair of names."""
+
+    code = "SNNC-E709"
+
+
+class NirShapeError(NirError):
+    """Shapes of two connected nodes, or of a node's fields, do not fit together."""
+
+    code = "SNNC-E710"
+
+
+class NirCycleError(NirError):
+    """A cycle holds neither a neuron nor a delay, so that its values are not defined."""
+
+    code = "SNNC-E711"
+
+
+class NirNestingError(NirError):
+    """Graphs nest too deep, contain themselves, or have several inputs or outputs where an edge means one."""
+
+    code = "SNNC-E712"
+
+
+class NirDialectError(NirError):
+    """The dialect is unknown."""
+
+    code = "SNNC-E713"
+
+
+class NirTimeStepError(NirError):
+    """The length of a time step is no positive number, or does not fit the delays of the file."""
+
+    code = "SNNC-E714"
+
+
+class NirUnconnectedError(NirError):
+    """The graph has no input or no output, or a node is reached by nothing."""
+
+    code = "SNNC-E715"
+
+
+class NotInNirError(NirError):
+    """NIR has no words for an operation, a neuron or an edge of the network."""
+
+    code = "SNNC-E716"
+
+
+class NirWriteError(NirError):
+    """The file cannot be written."""
+
+    code = "SNNC-E717"

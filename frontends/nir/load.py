@@ -1,0 +1,113 @@
+"""Load a NIR file as a graph of one time step."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.graph import Graph
+from snnc.compiler.verify import verify
+from snnc.frontends.nir.build import build, delay_steps, late_edges
+from snnc.frontends.nir.cycles import closing_edges
+from snnc.frontends.nir.dialects import Dialect, find_dialect
+from snnc.frontends.nir.errors import NirTimeStepError, NirTooLargeError
+from snnc.frontends.nir.fields import FIRING, NEURONS, POSITIVE, NirGraph, NirNode
+from snnc.frontends.nir.flatten import Edge, Flat, flatten
+from snnc.frontends.nir.infer import infer
+from snnc.frontends.nir.reader import read_nir
+
+_LINEAR: Final = ("Affine", "Linear")
+
+
+def load_nir(path: str | Path, *, dt: float | None = None, dialect: str = "nir") -> Graph:
+    """Read a NIR file and return one forward-Euler step of it as a graph.
+
+    Parameters
+    ----------
+    path
+        The file.
+    dt
+        Seconds a time step; None takes the file's metadata, else what the dialect assumes.
+    dialect
+        Whose reading to follow: that of the standard (nir), or of the framework that wrote the file (snntorch, norse, spikingjelly, spyx).
+
+    Raises
+    ------
+    NirError
+        The file is wrong, or holds what snnc does not read; the message says which.
+    """
+    path = Path(path)
+    how = find_dialect(dialect)
+    try:
+        file = read_nir(path)
+        return _load(path.stem, file, dt, how)
+    except (RecursionError, MemoryError) as error:
+        raise NirTooLargeError(f"{path} nests too deep or needs more memory than there is ({type(error).__name__}).") from None
+
+
+def _load(name: str, file: NirGraph, dt: float | None, dialect: Dialect) -> Graph:
+    step, note = _time_step(file, dt, dialect)
+    flat = flatten(_bypassed(file) if dialect.recurrent_bypass else file)
+    notes = [note, dialect.note]
+    shapes = infer(flat)
+    lags = {n: delay_steps(node, step, notes) for n, node in flat.nodes.items() if node.type == "Delay"}
+    delays = late_edges(flat, dialect)
+    waiting = {edge: 1 for edge in flat.edges if edge[1] in lags and lags[edge[1]].min() > 0}
+    closing = closing_edges(flat, {**delays, **waiting})
+    for edge in closing:
+        delays[edge] = delays.get(edge, 0) + 1
+    graph = build(name, flat, shapes, delays, lags, dt=step, dialect=dialect)
+    graph.assumptions = [text for text in (*notes, *_about(flat, step, closing), *flat.notes) if text]
+    verify(graph)
+    return graph
+
+
+def _time_step(file: NirGraph, dt: float | None, dialect: Dialect) -> tuple[float, str]:
+    """Return seconds a step and, where it is assumed, a sentence about it."""
+    found, source = dt, "given"
+    if found is None and "dt" in file.metadata:
+        found, source = file.metadata["dt"], "of the file's metadata"
+    if found is None:
+        return dialect.dt, f"The file gives no length of a time step; dt = {dialect.dt:g} s is assumed. Another one: --dt SECONDS."
+    if not math.isfinite(found) or found <= 0:
+        raise NirTimeStepError(f"dt is {found:g} ({source}); it is a number of seconds above 0.")
+    return float(found), "" if source == "given" else f"dt = {found:g} s, from the file's metadata."
+
+
+def _about(flat: Flat, dt: float, closing: list[Edge]) -> list[str]:
+    notes = []
+    if closing:
+        named = ", ".join(f"{s} -> {t}" for s, t in closing[:6])
+        notes.append(f"Edges that close a cycle read the step before: {named}{', …' if closing[6:] else '.'}")
+    for name, node in flat.nodes.items():
+        short = [f for f in node.fields if f in POSITIVE and np.min(node.fields[f]) < dt * (1 - 1e-6)]
+        if short and node.type in NEURONS:
+            smallest = min(float(np.min(node.fields[f])) for f in short)
+            notes.append(f"{name!r} has a time constant of {smallest:g} s, below dt = {dt:g} s; forward Euler overshoots; shorten dt.")
+    return notes
+
+
+def _bypassed(graph: NirGraph) -> NirGraph:
+    """Lead the input of a nested recurrent graph to its neurons where its edges lead through the recurrent weights."""
+    nodes = {name: _bypassed(node) if isinstance(node, NirGraph) else node for name, node in graph.nodes.items()}
+    edges = [(source, _behind(graph, target) if graph.path and _is(graph, source, "Input") else target) for source, target in graph.edges]
+    return replace(graph, nodes=nodes, edges=tuple(dict.fromkeys(edges)))
+
+
+def _behind(graph: NirGraph, name: str) -> str:
+    """Return the neuron that the linear node `name` leads to and comes from; else `name`."""
+    after = [t for s, t in graph.edges if s == name]
+    if _is(graph, name, *_LINEAR) and len(after) == 1 and _is(graph, after[0], *FIRING) and (after[0], name) in graph.edges:
+        return after[0]
+    return name
+
+
+def _is(graph: NirGraph, name: str, *kinds: str) -> bool:
+    node = graph.nodes.get(name)
+    return isinstance(node, NirNode) and node.type in kinds
+
+

@@ -1,0 +1,164 @@
+"""NIR's neurons in forward-Euler steps.
+
+A neuron whose current has gain 1 and whose leak is 0 is the library's (``v = beta*v + i`` with ``beta = 1 - dt/tau``); all others keep
+the equations of the standard, ``v = v + (dt/tau)*((v_leak - v) + r*i)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.graph import Array, Population, Shape
+from snnc.compiler.neuron import NeuronModel, neuron
+from snnc.compiler.neurons import IF, LI, LIF, CubaLIF, I, Threshold
+from snnc.compiler.neurons.resets import Firing
+from snnc.frontends.nir.dialects import Dialect
+from snnc.frontends.nir.fields import FIRING, NirNode
+
+_NEAR: Final = 2e-6
+"""Relative error within which a gain written as a quotient of float32 numbers is 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Fields of a node in float64, and what the dialect makes of them."""
+
+    node: NirNode
+    dt: float
+    dialect: Dialect
+
+    def value(self, name: str) -> Array:
+        default = np.asarray(1.0 if name == "w_in" else 0.0)
+        return np.asarray(self.node.fields.get(name, default), np.float64)
+
+    @property
+    def firing(self) -> Firing:
+        """How the neuron fires and resets."""
+        if self.dialect.reset == "subtract":
+            return Firing("subtract", True, strict=self.dialect.strict)
+        return Firing("value" if self.value("v_reset").any() else "zero", False, strict=self.dialect.strict)
+
+    def thresholds(self) -> dict[str, Array]:
+        if self.node.type not in FIRING:
+            return {}
+        found = {"threshold": self.value("v_threshold")}
+        return found | {"v_reset": self.value("v_reset")} if self.firing.reset == "value" else found
+
+    def decays(self) -> dict[str, Array | float]:
+        """Factors of the library's neurons by their names."""
+        names = {"LI": {"beta": "tau"}, "CubaLI": {"alpha": "tau_syn", "beta": "tau_mem"}}.get(self.node.type.removesuffix("F"), {})
+        return {factor: 1 - self.dt / self.value(tau) for factor, tau in names.items()}
+
+    def plain(self) -> bool:
+        """Tell whether the current enters as it is and nothing leaks to another value than 0."""
+        if self.value("v_leak").any():
+            return False
+        if self.dialect.unit_gain:
+            return True
+        return all(bool(np.all(np.abs(gain - 1) < _NEAR)) for gain in self._gains())
+
+    def _gains(self) -> tuple[Array, ...]:
+        match self.node.type:
+            case "I" | "IF":
+                return (self.value("r") * self.step(),)
+            case "LI" | "LIF":
+                return (self.value("r") * (self.dt / self.value("tau")),)
+            case _:
+                tau_syn, tau_mem = self.value("tau_syn"), self.value("tau_mem")
+                jump = self.value("w_in") if self.dialect.plain_synapse else self.value("w_in") * (self.dt / tau_syn)
+                return jump, self.value("r") * (self.dt / tau_mem)
+
+    def step(self) -> float:
+        """Length of a step for neurons without time constants."""
+        return 1.0 if self.dialect.plain_if else self.dt
+
+
+def population(node: NirNode, shape: Shape, dt: float, dialect: Dialect) -> Population:
+    """Return neurons of `shape` as `node` (a neuron or a Threshold) describes them.
+
+    Parameters
+    ----------
+    node
+        Its fields hold one value, or one a neuron.
+    shape
+        Neurons.
+    dt
+        Seconds a step.
+    dialect
+        Whose reading to follow.
+    """
+    reader = _Reader(node, dt, dialect)
+    model, values = _threshold(reader) if node.type == "Threshold" else _neuron(reader)
+    parameters = {name: _array(values[name], shape) for name in model.parameters}
+    return Population(model, shape, parameters)
+
+
+def _array(value: Array | float, shape: Shape) -> Array:
+    """Return one number where all are equal, else one a neuron."""
+    array = np.asarray(value, np.float64).astype(np.float32)
+    if array.size == 1 or (array == array.flat[0]).all():
+        return np.asarray(array.reshape(-1)[0])
+    return array.reshape(shape)
+
+
+_Found: TypeAlias = tuple[NeuronModel, Mapping[str, Array | float]]
+
+CUBA_LI: Final = neuron(
+    "CubaLI",
+    states={"syn": 0.0, "v": 0.0},
+    params={"alpha": 0.9, "beta": 0.9},
+    equations="syn = alpha*syn + i\nv = beta*v + syn",
+    output="v",
+)
+"""Leaky integrator behind a synaptic current, with gain 1 and leak 0."""
+SYNAPSE: Final = "syn = syn + (dt/tau_syn)*(w_in*i - syn)"
+"""The synaptic current of the standard."""
+PLAIN_SYNAPSE: Final = "syn = syn - (dt/tau_syn)*syn + w_in*i"
+"""A synaptic current that jumps by the whole input."""
+UPDATES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "I": ("{v} + dt*r*i", ("dt", "r")),
+    "LI": ("{v} + (dt/tau)*((v_leak - {v}) + r*i)", ("dt", "tau", "v_leak", "r")),
+    "CubaLI": ("{v} + (dt/tau_mem)*((v_leak - {v}) + r*syn)", ("dt", "tau_syn", "w_in", "tau_mem", "v_leak", "r")),
+}
+"""Integrator to the update of its membrane and the parameters it reads; with an F behind its name it fires."""
+_ZERO: Final = ("v_leak", "v_reset")
+
+
+def standard(kind: str, firing: Firing | None, synapse: str = SYNAPSE) -> NeuronModel:
+    """Return the equations of the standard for a neuron of NIR, with a reset where it fires."""
+    update, names = UPDATES[kind.removesuffix("F") if firing else kind]
+    body = f"v = {update.format(v='v')}" if firing is None else firing.equations(lambda v: update.format(v=v))
+    current = f"{synapse}\n" if "tau_syn" in names else ""
+    return neuron(
+        kind,
+        states={"syn": 0.0, "v": 0.0} if current else {"v": 0.0},
+        params={name: float(name not in _ZERO) for name in (*names, *(firing.parameters if firing else ()))},
+        equations=current + body,
+        output="v" if firing is None else "s",
+    )
+
+
+def library(kind: str, firing: Firing | None) -> NeuronModel:
+    """Return the library's neuron for one of NIR, with gain 1 and leak 0."""
+    if firing is None:
+        return {"I": I(), "LI": LI(), "CubaLI": CUBA_LI}[kind]
+    make: Callable[..., NeuronModel] = {"IF": IF, "LIF": LIF, "CubaLIF": CubaLIF}[kind]  # type: ignore[assignment]
+    return make(reset=firing.reset, reset_delay=firing.reset_delay, detach=firing.detach, strict=firing.strict)
+
+
+def _neuron(reader: _Reader) -> _Found:
+    kind = reader.node.type
+    firing = reader.firing if kind in FIRING else None
+    if reader.plain():
+        return library(kind, firing), {**reader.decays(), **reader.thresholds()}
+    model = standard(kind, firing, PLAIN_SYNAPSE if reader.dialect.plain_synapse else SYNAPSE)
+    values: dict[str, Array | float] = {"dt": reader.step() if kind in ("I", "IF") else reader.dt, **reader.thresholds()}
+    return model, values | {name: reader.value(name) for name in model.parameters if name not in values}
+
+
+def _threshold(reader: _Reader) -> _Found:
+    return Threshold(strict=reader.dialect.strict), {"threshold": reader.value("threshold")}

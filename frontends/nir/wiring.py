@@ -1,0 +1,49 @@
+"""Connections with delays, and nodes among them that only hand values on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Link:
+    """From one node to another, `delay` steps late."""
+
+    source: str
+    target: str
+    delay: int = 0
+
+
+def dissolve(links: Iterable[Link], passing: Iterable[str]) -> tuple[list[Link], set[str]]:
+    """Leave out nodes of `passing`, which hand on the sum of what arrives, and connect their sources with their targets.
+
+    A node with several sources and several targets stays, so that the links never become more; so does one that leads to itself.
+
+    Returns
+    -------
+    list of Link, set of str
+        The links that are left, and the nodes left out.
+    """
+    into: defaultdict[str, list[Link]] = defaultdict(list)
+    out_of: defaultdict[str, list[Link]] = defaultdict(list)
+    for link in links:
+        into[link.target].append(link)
+        out_of[link.source].append(link)
+    gone: set[str] = set()
+    for name in passing:
+        before, after = into[name], out_of[name]
+        if min(len(before), len(after)) != 1 or any(link.target == name for link in after):
+            continue
+        gone.add(name)
+        joined = [Link(b.source, a.target, b.delay + a.delay) for b in before for a in after]
+        for link in before:
+            out_of[link.source].remove(link)
+        for link in after:
+            into[link.target].remove(link)
+        for link in joined:
+            out_of[link.source].append(link)
+            into[link.target].append(link)
+        del into[name], out_of[name]
+    return [link for found in into.values() for link in found], gone
