@@ -24,9 +24,7 @@ def print_pool(to: Builder, name: str, operation: Pool, value: Value) -> str:
     """Add a pooling; sums, and averages with dilation or a window that sticks out, as a convolution with ones."""
     windows = windows_of(name, operation, value.shape)
     if operation.kind == "max":
-        ceil = int(windows.ceil and any(_overhang(windows)))
-        places = {**_places(windows), "pads": _pads(windows, [0] * len(windows.kernel))}
-        return to.node("MaxPool", value.name, wanted=name, dilations=windows.dilation, ceil_mode=ceil, **places)
+        return _print_max(to, name, windows, value.name)
     plain = set(windows.dilation) == {1} and not any(_overhang(windows))
     if operation.kind == "average" and plain:
         return to.node("AveragePool", value.name, wanted=name, count_include_pad=int(operation.count_padding), **_places(windows))
@@ -37,6 +35,18 @@ def print_pool(to: Builder, name: str, operation: Pool, value: Value) -> str:
     counts = windows.taps_inside(operation.count_padding)
     taps = counts[0] if len(counts) == 1 else counts[0][:, None] * counts[1]
     return to.node("Div", made, to.constants.floats(taps, f"{name}.taps"), wanted=name)
+
+
+def _print_max(to: Builder, name: str, windows: Windows, value: str) -> str:
+    """Add a max pooling; ONNX counts windows that stick out in another way than PyTorch, so what they reach becomes padding."""
+    places = _places(windows)
+    pads = places["pads"]
+    if any(pad >= k for pad, k in zip(pads, windows.kernel * 2, strict=True)):
+        around = np.array([0, 0, *pads[: len(pads) // 2], 0, 0, *pads[len(pads) // 2 :]], np.int64)
+        lowest = to.constants.floats(np.array(-np.inf, np.float32), f"{name}.lowest")
+        value = to.node("Pad", value, to.constants.integers(around, f"{name}.around"), lowest, wanted=f"{name}.padded")
+        places["pads"] = [0] * len(pads)
+    return to.node("MaxPool", value, wanted=name, dilations=windows.dilation, **places)
 
 
 def _places(windows: Windows) -> dict[str, Any]:

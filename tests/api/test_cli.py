@@ -315,3 +315,12 @@ def test_a_full_terminal_is_an_error_and_no_traceback(project):
     assert done.returncode == 2
     assert "SNNC-E525" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_only_input_may_be_called_x():
+    from snnc.session import with_own_name
+
+    x = np.zeros(3)
+    assert with_own_name({"x": x, "v": x}, ["input"]).keys() == {"input", "v"}
+    assert with_own_name({"x": x}, ["a", "b"]).keys() == {"x"}
+    assert with_own_name({"x": x, "input": x}, ["input"]).keys() == {"x", "input"}

@@ -6,7 +6,7 @@ import nets
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from simulate import simulate
 
@@ -243,6 +243,9 @@ def random_windows(draw):
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(random_windows())
+@example((Pool("max", (1, 2), (3, 2), ceil=True), (4, 5, 5)))
+@example((Pool("max", (1, 2), (4, 2), ((0, 0), (1, 1)), ceil=True), (4, 6, 6)))
+@example((Pool("max", (3, 2), (4, 3), dilation=(2, 1), ceil=True), (2, 10, 9)))
 def test_windows_of_any_kind_run_as_in_the_reference(tmp_path, made):
     operation, shape = made
     graph = layers(("x", Input(shape)), ("w", operation))
