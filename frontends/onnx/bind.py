@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Final
 
 import numpy as np
 
-from snnc.compiler.graph import Array, Graph, Linear, Population
+from snnc.compiler.graph import Graph, Population
 from snnc.frontends.onnx.errors import NotGenericError, OnnxError, ShapeError, TimeMixingError
 from snnc.frontends.onnx.operation import Subgraph
 
@@ -74,14 +75,14 @@ def fingerprint(graph: Graph) -> tuple[object, ...]:
 
 
 def _operation(operation: object) -> object:
-    def array(a: Array | None) -> object:
-        return None if a is None else (a.shape, a.tobytes())
+    if isinstance(operation, Population):
+        parameters = tuple((k, _content(v)) for k, v in operation.parameters.items())
+        initial = tuple((k, _content(v)) for k, v in operation.initial.items())
+        return (operation.model.text, operation.shape, parameters, initial)
+    if not is_dataclass(operation):
+        return repr(operation)
+    return (type(operation).__name__, *(_content(getattr(operation, f.name)) for f in fields(operation)))
 
-    match operation:
-        case Linear(weight, bias):
-            return ("linear", array(weight), array(bias))
-        case Population():
-            parameters = tuple((k, array(v)) for k, v in operation.parameters.items())
-            initial = tuple((k, array(v)) for k, v in operation.initial.items())
-            return (operation.model.text, operation.shape, parameters, initial)
-    return repr(operation)
+
+def _content(value: object) -> object:
+    return (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else repr(value)

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
 
-from snnc.compiler.graph import Add, Array, Concat, Flatten, Graph, Input, Layout, Linear, Output, Population, Shape, StateRef
+from snnc.compiler.graph import (
+    Add,
+    Array,
+    Conv,
+    Flatten,
+    Graph,
+    Input,
+    Layout,
+    Linear,
+    Operation,
+    Output,
+    Pool,
+    Population,
+    Reshape,
+    Shape,
+    StateRef,
+)
 from snnc.compiler.neuron import NeuronModel
 from snnc.frontends.onnx.equations import draft
 from snnc.frontends.onnx.errors import NotYetError, ReadoutError, StepGraphError
-from snnc.frontends.onnx.grouping import Grouping
+from snnc.frontends.onnx.grouping import Grouping, channel_bias
 from snnc.frontends.onnx.initial import Start
+from snnc.frontends.onnx.layers import layer_of, scale_of
 from snnc.frontends.onnx.naming import Named, name
 from snnc.frontends.onnx.recognise import recognise
 from snnc.frontends.onnx.roll import Const, InputRef, Operand, Ref
 from snnc.frontends.onnx.states import States
-from snnc.frontends.onnx.step import Step
+from snnc.frontends.onnx.step import Result, Step
 
 
 @dataclass(frozen=True)
@@ -27,6 +45,7 @@ class Place:
 
     node: str
     port: str = ""
+    shape: Shape = ()
 
 
 @dataclass(eq=False)
@@ -51,7 +70,8 @@ class _Builder:
         self.graph = Graph(plan.title, plan.steps)
         self.places: dict[int, Place] = {}
         self.named: dict[int, Named] = {}
-        self.pending: list[tuple[Operand, str, str]] = []
+        self.pending: list[tuple[Operand, str, str, Shape | None]] = []
+        self.shaped: dict[tuple[Place, int, Shape], str] = {}
         self.count: dict[str, int] = {}
 
     def fresh(self, base: str) -> str:
@@ -66,28 +86,29 @@ class _Builder:
         """Return where an input leaves, adding it on its first use."""
         step, full = self.step, self.plan.inputs[ref.name]
         axis, batch = step.axes.get(ref.name), step.input_batch(ref)
-        shape = tuple(d for k, d in enumerate(full) if k not in (axis, batch))
-        kept = shape or (1,)
-        flat = step.operand_sample(ref)
+        shape = tuple(d for k, d in enumerate(full) if k not in (axis, batch)) or (1,)
         if ref.name not in self.graph.nx:
-            self.graph.add(ref.name, Input(kept, layout=Layout(axis, batch)))
-            if kept != flat and len(flat) == 1:
-                self.graph.add(f"{ref.name}_flat", Flatten())
-                self.graph.connect(ref.name, f"{ref.name}_flat")
-            elif kept != flat:
-                raise NotYetError(f"the input '{ref.name}' of shape {list(full)} is reshaped inside a step; that is not read yet.")
-        return Place(ref.name if kept == flat else f"{ref.name}_flat")
+            self.graph.add(ref.name, Input(shape, layout=Layout(axis, batch)))
+        return Place(ref.name, "", shape)
 
-    def read(self, operand: Operand, target: str, port: str = "") -> None:
-        """Connect an operand to a port, now or when its source is there."""
-        self.pending.append((operand, target, port))
+    def read(self, operand: Operand, target: str, port: str = "", shape: Shape | None = None) -> None:
+        """Connect an operand to a port, in `shape`, when its source is there."""
+        self.pending.append((operand, target, port, shape))
 
     def connect(self) -> None:
-        """Make all edges."""
-        for operand, target, port in self.pending:
+        """Make all edges; where a reader needs another shape, a Reshape comes in between."""
+        for operand, target, port, shape in self.pending:
             place = self.place(operand)
             delay = operand.delay if not isinstance(operand, Const) else 0
-            self.graph.connect(place.node, target, source_port=place.port, target_port=port, delay=delay)
+            if shape is None or shape == place.shape:
+                self.graph.connect(place.node, target, source_port=place.port, target_port=port, delay=delay)
+                continue
+            key = (place, delay, shape)
+            if key not in self.shaped:
+                flat = len(shape) == 1
+                self.shaped[key] = self.graph.add(self.fresh("flat" if flat else "reshape"), Flatten() if flat else Reshape(shape))
+                self.graph.connect(place.node, self.shaped[key], source_port=place.port, delay=delay)
+            self.graph.connect(self.shaped[key], target, target_port=port)
 
     def place(self, operand: Operand) -> Place:
         """Return where an operand leaves."""
@@ -99,44 +120,18 @@ class _Builder:
         raise StepGraphError("a layer reads a constant instead of a value of the network; fold it into the layer's bias.")
 
     def layer(self, cls: int) -> None:
-        """Add a matrix product, sum, concatenation or flattening."""
-        made, operands = self.step.classes[cls], self.step.operands(cls)
-        if made.op == "linear":
-            if cls in self.plan.groups.bias.values():
-                bias_class = next(b for b, p in self.plan.groups.bias.items() if p == cls)
-                constant = next(o for o in self.step.operands(bias_class) if isinstance(o, Const))
-                bias = np.broadcast_to(self.step.constant(constant.value, bias_class), self.step.samples[cls])
-                self.linear(cls, operands, bias)
-            else:
-                self.linear(cls, operands, operands[2].value if len(operands) > 2 and isinstance(operands[2], Const) else None)
-        elif made.op == "concat":
-            self.concat(cls, operands)
-        elif made.op == "add":
-            self.places[cls] = Place(self.graph.add(self.fresh("sum"), Add()))
-            for operand in operands:
-                self.read(operand, self.places[cls].node)
-        else:
-            self.places[cls] = Place(self.graph.add(self.fresh("flat"), Flatten()))
-            self.read(operands[0], self.places[cls].node)
-
-    def linear(self, cls: int, operands: tuple[Operand, ...], bias: Array | None) -> None:
-        """Add a matrix product."""
-        weight = operands[1]
-        if not isinstance(weight, Const) or len(self.step.operand_sample(operands[0])) != 1:
-            raise NotYetError(f"a matrix product over the last axis of {list(self.step.operand_sample(operands[0]))} is not read yet.")
-        if self.step.operand_sample(operands[0]) != weight.value.shape[1:]:
-            raise NotYetError(f"a matrix product of {list(weight.value.shape)} inside a larger value is not read yet.")
-        value = np.ascontiguousarray(weight.value, np.float32)
-        self.places[cls] = Place(self.graph.add(self.fresh("linear"), Linear(value, None if bias is None else np.array(bias, np.float32))))
-        self.read(operands[0], self.places[cls].node)
-
-    def concat(self, cls: int, operands: tuple[Operand, ...]) -> None:
-        """Add a concatenation."""
-        if any(isinstance(o, Const) or len(self.step.operand_sample(o)) != 1 for o in operands) or len(self.step.samples[cls]) != 1:
-            raise NotYetError("a Concat of constants or of values with several axes is not read yet.")
-        self.places[cls] = Place(self.graph.add(self.fresh("concat"), Concat(0)))
+        """Add a layer, or the reshape between two of them."""
+        fused = next((b for b, p in self.plan.groups.bias.items() if p == cls), None)
+        bias = None
+        if fused is not None:
+            constant = next(o for o in self.step.operands(fused) if isinstance(o, Const))
+            bias = channel_bias(self.step, cls, constant.value)
+        base, operation, operands, wanted = layer_of(self.step, cls, bias)
+        self.places[cls] = Place(self.graph.add(self.fresh(base), operation), "", _shape_of(self.step, cls, operation))
+        concat = base == "concat"
         for k, operand in enumerate(operands):
-            self.read(operand, self.places[cls].node, str(k))
+            shape = self.step.full(operand) if concat else wanted
+            self.read(self.step.see(operand), self.places[cls].node, str(k) if concat else "", shape)
 
     def population(self, group: int, visible: set[int]) -> None:
         """Add a population."""
@@ -148,19 +143,29 @@ class _Builder:
         if len(shapes) != 1:
             raise NotYetError(f"elementwise operations that mix the shapes {sorted(map(list, shapes))} are not read yet.")
         named = name(made, states, visible)
+        scale = scale_of(named, step.natural(members[-1]))
+        if scale is not None:
+            place = Place(self.graph.add(self.fresh("scale"), scale), "", step.natural(members[-1]))
+            self.places.update(dict.fromkeys(named.outputs, place))
+            self.read(made.ports[0], place.node, "", place.shape)
+            return
         outputs = tuple(dict.fromkeys(named.outputs[c] for c in sorted(visible, key=lambda c: _rank(named.outputs[c]))))
         parameters = {k: np.asarray(v, np.float32) for k, v in named.parameters.items()}
         initial = self.initial(states, named)
         defaults = {k: (1.0 if k == "threshold" else 0.0) for k in parameters}
         model = NeuronModel("custom", named.ports, dict.fromkeys(named.deep.values(), 0.0), defaults, named.lines, outputs)
+        if not made.ports:
+            raise StepGraphError("neurons that read nothing but their own state are not read; every population needs an input.")
         facts = recognise(model, parameters)
         if facts is not None:
             model = NeuronModel(facts.name, model.inputs, model.states, model.parameters, model.equations, model.outputs)
-        node = self.graph.add(self.fresh("neurons"), Population(model, shapes.pop(), parameters, initial=initial))
+        shape = step.natural(members[-1])
+        parameters, initial = ({k: v.reshape(shape) if v.ndim else v for k, v in values.items()} for values in (parameters, initial))
+        node = self.graph.add(self.fresh("neurons"), Population(model, shape, parameters, initial=initial))
         self.named[group] = named
-        self.places.update({c: Place(node, port) for c, port in named.outputs.items()})
+        self.places.update({c: Place(node, port, shape) for c, port in named.outputs.items()})
         for operand, port in zip(made.ports, named.ports, strict=True):
-            self.read(operand, node, port)
+            self.read(operand, node, port, shape)
 
     def initial(self, states: States, named: Named) -> dict[str, Array]:
         """Return the initial states that are not zero."""
@@ -228,16 +233,34 @@ def _output(builder: _Builder, name: str) -> None:
         raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
     if name in builder.graph.nx:
         raise ReadoutError(f"the output '{name}' has the name of an input; rename one of them.")
-    seen = step.see(result.value)
-    batch = step.batch[result.value.cls] if isinstance(result.value, Ref) else step.input_batch(result.value)
-    if batch is not None and isinstance(result.value, InputRef):
-        batch = 0
+    batch = _output_batch(step, result)
+    shape = tuple(d for k, d in enumerate(result.shape) if k != batch) or (1,)
     if batch is not None and result.time_axis is not None and batch >= result.time_axis:
         batch += 1
-    if batch is not None and batch >= result.rank:
-        batch = result.rank - 1
     builder.graph.add(name, Output(result.readout, Layout(result.time_axis, batch)))
-    builder.read(seen, name)
+    builder.read(step.see(result.value), name, "", shape)
+
+
+def _output_batch(step: Step, result: Result) -> int | None:
+    """Return which axis of an output, time left out, is the batch."""
+    value = result.value
+    if isinstance(value, Ref):
+        shape, batch = step.classes[value.cls].shape, step.batch[value.cls]
+    else:
+        shape, batch = (value.shape, step.input_batch(value)) if isinstance(value, InputRef) else ((), None)
+    if batch is None:
+        return None
+    outer = math.prod(shape[:batch])
+    fits = [k for k, d in enumerate(result.shape) if d == shape[batch] and math.prod(result.shape[:k]) == outer]
+    if not fits:
+        raise ReadoutError(f"the output '{result.name}' of shape {list(result.shape)} a step has no batch axis of {shape[batch]}.")
+    return batch if batch in fits else fits[0]
+
+
+def _shape_of(step: Step, cls: int, operation: Operation) -> Shape:
+    if isinstance(operation, Conv | Pool):
+        return step.image(Ref(cls))
+    return step.natural(cls) if isinstance(operation, Linear | Flatten | Reshape | Add) else step.full(Ref(cls))
 
 
 def _check_cycles(graph: Graph) -> None:

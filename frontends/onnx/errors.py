@@ -72,7 +72,7 @@ class UnsupportedOperatorError(OnnxError):
 
 
 class NotYetError(OnnxError):
-    """A form that snnc's method carries, but that is not built yet (convolution, pooling)."""
+    """A form that snnc's method carries, but that is not built yet."""
 
     code = "SNNC-E211"
 
@@ -137,7 +137,13 @@ class NotGenericError(OnnxError):
     code = "SNNC-E221"
 
 
-class NirNotYetError(OnnxError):
-    """The file is a NIR graph, which this version does not read."""
+class SelfCheckError(OnnxError):
+    """The recovered network computes something else than the file does."""
 
-    code = "SNNC-E222"
+    code = "SNNC-E223"
+
+
+class UnforeseenError(OnnxError):
+    """The file breaks the importer in a way that no check foresees."""
+
+    code = "SNNC-E224"

@@ -10,6 +10,7 @@ import numpy as np
 from snnc.frontends.onnx.elementwise import ELEMENTWISE, apply
 from snnc.frontends.onnx.node import MAX_CONSTANT, Array, Node, check_size
 from snnc.frontends.onnx.shaping import evaluate_linear, summary
+from snnc.frontends.onnx.windowed import evaluate_window
 
 
 class Evaluator:
@@ -75,6 +76,8 @@ def compute(op: str, attrs: tuple[object, ...], shape: tuple[int, ...], arrays: 
     match op:
         case "linear":
             return evaluate_linear(*arrays)
+        case "conv" | "pool":
+            return evaluate_window(op, attrs, arrays)
         case "reshape":
             return x.reshape(shape)
         case "slice":

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import networkx as nx
+import numpy as np
 
+from snnc.frontends.onnx.node import Array
 from snnc.frontends.onnx.roll import Const, Ref
 from snnc.frontends.onnx.step import Step
 
@@ -72,12 +74,29 @@ def _biases(step: Step, made: Grouping, uses: dict[int, list[tuple[int, int]]]) 
         operands = step.operands(cls)
         if step.classes[cls].op != "add" or len(operands) != 2:
             continue
-        products = [o for o in operands if isinstance(o, Ref) and o.delay == 0 and step.classes[o.cls].op == "linear"]
-        if len(products) != 1 or not any(isinstance(o, Const) for o in operands):
+        products = [o for o in operands if isinstance(o, Ref) and o.delay == 0 and step.classes[o.cls].op in ("linear", "conv")]
+        constant = next((o for o in operands if isinstance(o, Const)), None)
+        if len(products) != 1 or constant is None:
             continue
         product = products[0].cls
+        if channel_bias(step, product, constant.value) is None:
+            continue
         if len(step.classes[product].operands) == 2 and len(uses[product]) == 1 and step.samples[product] == step.samples[cls]:
             made.bias[cls] = product
+
+
+def channel_bias(step: Step, product: int, value: Array) -> Array | None:
+    """Return an added constant as a bias of a product, one value a channel; None where it differs within a channel."""
+    full = np.asarray(value).reshape((1,) * (len(step.classes[product].shape) - np.ndim(value)) + np.shape(value))
+    shape = step.classes[product].shape
+    if full.ndim != len(shape):
+        return None
+    channels = 1 if step.classes[product].op == "conv" else len(shape) - 1
+    rest = tuple(k for k in range(len(shape)) if k != channels)
+    first = full[tuple(slice(None) if k == channels else slice(0, 1) for k in range(len(shape)))]
+    if not (full == first).all():
+        return None
+    return np.broadcast_to(np.squeeze(first, rest), shape[channels : channels + 1])
 
 
 def _cores(step: Step, made: Grouping, loose: list[int]) -> None:

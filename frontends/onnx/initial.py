@@ -22,6 +22,9 @@ Fault: TypeAlias = tuple[int, int, float]
 """Class, step and difference of a value that is not met."""
 _TOLERANCE: Final = 2e-6
 _MAX_TRIALS: Final = 60
+_SAMPLES: Final = 8
+_SMALL: Final = 4096
+"""Values of fewer neurons are compared on more samples, so that some of them fire."""
 
 
 @dataclass(eq=False)
@@ -45,6 +48,11 @@ class Simulation:
         self._by_class: dict[int, list[str]] = {}
         for name, cls in start.inputs.items():
             self._by_class.setdefault(cls, []).append(name)
+        self._late_users: dict[int, list[tuple[int, int]]] = {}
+        for user in groups.order:
+            for operand in step.operands(user):
+                if isinstance(operand, Ref) and operand.delay:
+                    self._late_users.setdefault(operand.cls, []).append((user, operand.delay))
 
     def value(self, cls: int, t: int) -> Array:
         """Return the value of a class at step `t`."""
@@ -106,11 +114,18 @@ class Simulation:
     def _initial_faults(self, cls: int, t: int, nodes: list[Node]) -> Iterator[Fault]:
         if self._step.is_layout(cls):
             return
-        readers = {self._groups.group.get(cls), None}
+        readers = self._readers(cls, -t)
         for node in nodes:
             difference = min(_difference(self._sample(node), self.before(cls, t, reader)) for reader in readers)
             if difference > _TOLERANCE:
                 yield cls, t, difference
+
+    def _readers(self, cls: int, delay: int) -> set[int | None]:
+        """Return who sees a class before step 0: its own group, by its states, or others (None), by zeros."""
+        own = self._groups.group.get(cls)
+        users = self._late_users.get(cls, [])
+        found = {own if self._groups.group.get(user) == own else None for user, late in users if late >= delay}
+        return found or {own, None}
 
 
 def find_start(step: Step, groups: Grouping, states: Mapping[int, States], *, search: bool) -> Start:
@@ -124,7 +139,8 @@ def find_start(step: Step, groups: Grouping, states: Mapping[int, States], *, se
         None of the proposals explains the file.
     """
     start = _explicit(step, groups, states)
-    samples = [Evaluator(k) for k in range(2)]
+    largest = max((math.prod(c.shape) for c in step.classes), default=0)
+    samples = [Evaluator(k) for k in range(_SAMPLES if largest < _SMALL else 2)]
     classes = [c.id for c in step.classes if c.forced or c.initial]
 
     def faults(trial: Start) -> list[Fault]:

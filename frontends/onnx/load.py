@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from onnx import ModelProto, ValueInfoProto
 
+from snnc.compiler.errors import SnncError
 from snnc.compiler.graph import Graph
-from snnc.frontends.onnx import ops_control, ops_elementwise, ops_layer, ops_shape, shaping
+from snnc.frontends.onnx import ops_control, ops_elementwise, ops_layer, ops_shape, ops_window, shaping
 from snnc.frontends.onnx.bind import bind
-from snnc.frontends.onnx.errors import MalformedGraphError, NoTimeError, ReadoutError, TooLargeError
+from snnc.frontends.onnx.errors import (
+    MalformedGraphError,
+    NoTimeError,
+    NotYetError,
+    OnnxError,
+    ReadoutError,
+    StepGraphError,
+    TooLargeError,
+    UnforeseenError,
+)
 from snnc.frontends.onnx.flatten import Handler, Run
 from snnc.frontends.onnx.node import Node, Pool, Shape
 from snnc.frontends.onnx.operation import Subgraph, parse
@@ -26,11 +36,13 @@ from snnc.frontends.onnx.settle import settle
 from snnc.frontends.onnx.static import static_timeline
 from snnc.frontends.onnx.step import Result, Step, check_operations
 from snnc.frontends.onnx.timeline import Timeline, alive_from, extend, find_axes, timeline
+from snnc.frontends.onnx.verify import Inputs, Wanted, verify
 
 HANDLERS: Final[Mapping[str, Handler]] = {
     **ops_elementwise.HANDLERS,
     **ops_shape.HANDLERS,
     **ops_layer.HANDLERS,
+    **ops_window.HANDLERS,
     **ops_control.HANDLERS,
 }
 """What each ONNX operator does."""
@@ -82,6 +94,13 @@ def load_onnx(path: str | Path, *, dt: float | None = None, steps: int | None = 
         graph = _bound(source)
     except (RecursionError, MemoryError) as error:
         raise TooLargeError(f"{path} nests too deep or needs more memory than there is ({type(error).__name__}).") from None
+    except SnncError:
+        raise
+    except Exception as error:  # a file that no check foresaw is refused like any other
+        raise UnforeseenError(
+            f"{path} cannot be read, for a reason that snnc does not foresee ({type(error).__name__}: {str(error)[:120]}); "
+            "export a single step with its states as inputs and outputs, and report the file."
+        ) from error
     if graph.steps is None:
         graph.steps = steps
     return graph
@@ -127,12 +146,12 @@ def _recover(source: _Source, sizes: Mapping[str, int], dynamic: Mapping[str, in
     if axes:
         open_time = {n for n, a in axes.items() if source.inputs[n][a] in dynamic}
         line = timeline(pool, axes, 0)
-        return _finish(source, _unrolled(pool, line, outputs), shapes, axes, None if open_time else line.steps)
+        return _finish(source, pool, _unrolled(pool, line, outputs), shapes, axes, None if open_time else line.steps, outputs)
     pairs = pair_states(inputs, outputs)
     if pairs:
         return _single(source, shapes, pairs)
     line = static_timeline(pool, outputs)
-    return _finish(source, _unrolled(pool, line, outputs), shapes, {}, line.steps)
+    return _finish(source, pool, _unrolled(pool, line, outputs), shapes, {}, line.steps, outputs)
 
 
 def _run(source: _Source, pool: Pool, inputs: Mapping[str, Node]) -> dict[str, Node]:
@@ -172,9 +191,9 @@ def _single(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, st
     for name, nodes in rows.items():
         if nodes[-1].value is not None:
             raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
-        results.append(Result(name, roller.roll(dict(enumerate(nodes))), "all", 0, len(nodes[0].shape) + 1))
-    full = {n: x.shape for n, x in sequences.items()}
-    graph = _finish(source, (roller, results), full, axes, None)
+        results.append(Result(name, roller.roll(dict(enumerate(nodes))), "all", 0, nodes[-1].shape, tuple(nodes)))
+    full = {**shapes, **{n: x.shape for n, x in sequences.items()}}
+    graph = _finish(source, pool, (roller, results), full, axes, None)
     paired = ", ".join(f"{i} -> {o}" for i, o in pairs.items())
     graph.assumptions.append(f"The file is one time step; its states are carried on as {paired}.")
     dead = [n for n in pairs if n not in graph.state_inputs]
@@ -184,21 +203,50 @@ def _single(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, st
 
 
 def _finish(
-    source: _Source, rolled: tuple[Roller, list[Result]], shapes: Mapping[str, Shape], axes: Mapping[str, int], steps: int | None
+    source: _Source,
+    pool: Pool,
+    rolled: tuple[Roller, list[Result]],
+    shapes: Mapping[str, Shape],
+    axes: Mapping[str, int],
+    steps: int | None,
+    outputs: Mapping[str, Node] | None = None,
 ) -> Graph:
+    """Write the recovered classes as a graph and compare it with the file, whose `outputs` are nodes (None: rows of a single step)."""
     roller, results = rolled
     moved = retime(roller.classes, [r.value for r in results])
     results = [replace(r, value=v) for r, v in zip(results, moved, strict=True)]
     if any(r.readout != "all" for r in results):
         results = accumulated(roller, results)
-    step = Step(roller.classes, axes, results)
-    check_operations(step)
     line = roller.line
-    graph = settle(source.title, step, shapes, steps, set(source.inputs) | set(source.graph.outputs))
+    names = set(source.inputs) | set(source.graph.outputs)
+    try:
+        graph = _settled(source, Step(roller.classes, axes, results), shapes, steps, names)
+    except (StepGraphError, NotYetError) as error:
+        graph = _unbatched(source, lambda: Step(roller.classes, axes, results, batched=False), shapes, steps, names, error)
     if line.steps < MIN_STEPS:
         raise NoTimeError(
             f"the file holds {line.steps} time steps; {MIN_STEPS} are needed to see how a step repeats. "
             "Export more steps, or a single step with its states as inputs and outputs."
         )
     graph.assumptions.extend(assumptions(graph))
+    wanted = [Wanted(r.name, outputs[r.name] if outputs else None, r.rows, r.time_axis) for r in results]
+    graph.assumptions.extend(verify(graph, wanted, Inputs(axes, shapes, line.steps), pool.folded))
     return graph
+
+
+def _settled(source: _Source, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str]) -> Graph:
+    check_operations(step)
+    return settle(source.title, step, shapes, steps, names)
+
+
+def _unbatched(
+    source: _Source, make: Callable[[], Step], shapes: Mapping[str, Shape], steps: int | None, names: set[str], error: OnnxError
+) -> Graph:
+    """Read a step with convolutions of one image as that of one sample; where that fails too, the first error tells more."""
+    step = make()
+    if not any(c.op in ("conv", "pool") and c.shape[0] == 1 for c in step.classes):
+        raise error
+    try:
+        return _settled(source, step, shapes, steps, names)
+    except OnnxError:
+        raise error from None

@@ -2,9 +2,10 @@
 
 ::
 
-    op = input(name) | const | elementwise (ELEMENTWISE) | linear | reshape | slice | concat | transpose | expand | reduce | put
+    op = input(name) | const | elementwise (ELEMENTWISE) | linear | conv | pool | reshape | slice | concat | transpose | expand
+         | reduce | put
 
-A constant that an elementwise operation or `linear` made keeps its operation and operands beside its value, so that the
+A constant that an elementwise operation, `linear` or `conv` made keeps its operation and operands beside its value, so that the
 first time step, which exporters fold, still lines up with the others.
 """
 
@@ -58,6 +59,8 @@ class Pool:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
+        self.folded = False
+        """Whether constants of several operations were multiplied into one, so that rounding differs from the file's."""
         self.cuts: dict[tuple[int, int, int, int], Node] = {}
         self._table: dict[Hashable, Node] = {}
 

@@ -1,4 +1,4 @@
-"""Handlers of matrix products and reductions, and of the layers that are not built yet."""
+"""Handlers of matrix products and reductions."""
 
 from __future__ import annotations
 
@@ -9,22 +9,9 @@ import numpy as np
 
 from snnc.frontends.onnx import shaping
 from snnc.frontends.onnx.elementwise import elementwise
-from snnc.frontends.onnx.errors import NotYetError, ShapeError, UnsupportedOperatorError
+from snnc.frontends.onnx.errors import ShapeError, UnsupportedOperatorError
 from snnc.frontends.onnx.flatten import Call, Handler, Value
 from snnc.frontends.onnx.node import Node
-
-_NOT_YET: Final = (
-    "Conv",
-    "ConvTranspose",
-    "AveragePool",
-    "MaxPool",
-    "GlobalAveragePool",
-    "GlobalMaxPool",
-    "LpPool",
-    "BatchNormalization",
-    "Pad",
-    "Einsum",
-)
 
 
 def _matmul(call: Call) -> list[Value]:
@@ -85,14 +72,9 @@ def _mean(call: Call) -> list[Value]:
     return [elementwise(call.pool, "div", total, call.pool.const(np.array(len(nodes), np.float32)))]
 
 
-def _not_yet(call: Call) -> list[Value]:
-    raise NotYetError(f"{call.where}: {call.operation.op} is not read yet; this version reads dense networks (Gemm, MatMul).")
-
-
 HANDLERS: Final[Mapping[str, Handler]] = {
     "MatMul": _matmul,
     "Gemm": _gemm,
     "Mean": _mean,
     **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin"), _reduce),
-    **dict.fromkeys(_NOT_YET, _not_yet),
 }

@@ -121,6 +121,8 @@ def _check_graph(graph: GraphProto, outer: set[str], level: int) -> None:
     own = {t.name for t in graph.initializer} | set(inputs)
     if len(set(inputs)) != len(inputs):
         raise MalformedGraphError(f"two inputs of the graph '{graph.name}' have one name.")
+    if len(own) < len(graph.initializer) + len(set(inputs) - {t.name for t in graph.initializer}):
+        raise MalformedGraphError(f"two initializers of the graph '{graph.name}' have one name.")
     made: dict[str, int] = {}
     for k, node in enumerate(graph.node):
         for name in node.output:
@@ -164,6 +166,8 @@ def _load_external(tensor: TensorProto, name: str, path: Path) -> None:
     entries = {e.key: e.value for e in tensor.external_data}
     location = entries.get("location", "")
     folder = path.resolve().parent
+    if not isinstance(location, str):
+        raise ExternalDataError(f"the tensor '{name}' names its file by no valid text; the file is damaged, export it again.")
     target = (folder / location).resolve()
     if not location or Path(location).is_absolute() or not target.is_relative_to(folder):
         raise ExternalDataError(f"the tensor '{name}' lies in '{location}', outside the model's folder {folder}; snnc does not read it.")

@@ -7,12 +7,12 @@ from typing import cast
 import numpy as np
 
 from snnc.compiler.graph import Readout
-from snnc.frontends.onnx import shaping
 from snnc.frontends.onnx.errors import ReadoutError, TimeMixingError
 from snnc.frontends.onnx.node import Node, Pool
 from snnc.frontends.onnx.roll import Const, Operand, Ref, Roller, StepClass
+from snnc.frontends.onnx.static import summands, unscaled
 from snnc.frontends.onnx.step import Result
-from snnc.frontends.onnx.timeline import Timeline, extend, stacked
+from snnc.frontends.onnx.timeline import Timeline, stacked
 
 
 def roll_output(pool: Pool, roller: Roller, name: str, output: Node) -> Result:
@@ -29,14 +29,17 @@ def roll_output(pool: Pool, roller: Roller, name: str, output: Node) -> Result:
     for axis in range(len(output.shape)):
         rows = stacked(pool, line, output, axis)
         if rows is not None:
-            return Result(name, roller.roll(dict(enumerate(rows))), "all", axis, len(output.shape))
+            return Result(name, roller.roll(dict(enumerate(rows))), "all", axis, rows[-1].shape, tuple(rows))
     _check_stack(line, name, output)
-    inner, scale = _unscaled(output)
+    inner, scale = unscaled(output)
     summary = inner.inputs[0] if inner.op == "reshape" else inner
     if summary.op == "reduce":
         return _reduced(pool, roller, name, output, summary, scale)
+    added = _added(roller, name, output)
+    if added is not None:
+        return added
     value = roller.roll({line.steps - 1: output})
-    return Result(name, value, "last", None, len(output.shape))
+    return Result(name, value, "last", None, output.shape)
 
 
 def _check_stack(line: Timeline, name: str, output: Node) -> None:
@@ -47,15 +50,14 @@ def _check_stack(line: Timeline, name: str, output: Node) -> None:
         )
 
 
-def _unscaled(node: Node) -> tuple[Node, float]:
-    if node.op in ("div", "mul"):
-        a, b = node.inputs
-        if b.value is not None and b.value.size == 1:
-            factor = float(b.value.reshape(-1)[0])
-            return a, (1 / factor if node.op == "div" and factor else factor)
-        if node.op == "mul" and a.value is not None and a.value.size == 1:
-            return b, float(a.value.reshape(-1)[0])
-    return node, 1.0
+def _added(roller: Roller, name: str, output: Node) -> Result | None:
+    """Roll up an output that adds up its steps where no input tells the time."""
+    steps = roller.line.steps
+    parts, scale = summands(output)
+    kind: Readout | None = "sum" if scale == 1.0 else "mean" if np.isclose(scale * steps, 1, rtol=1e-5) else None
+    if roller.line.timed or len(parts) != steps or kind is None:
+        return None
+    return Result(name, roller.roll(dict(enumerate(parts))), kind, None, output.shape)
 
 
 def _reduced(pool: Pool, roller: Roller, name: str, output: Node, summary: Node, scale: float) -> Result:
@@ -69,7 +71,7 @@ def _reduced(pool: Pool, roller: Roller, name: str, output: Node, summary: Node,
             f"the output '{name}' is the {kind} over the axes {list(axes)} of {list(summary.inputs[0].shape)}; "
             "snnc reads the last value, sum, mean and maximum over all steps. Return the values of all steps instead."
         )
-    return Result(name, roller.roll(dict(enumerate(rows))), cast("Readout", kind), None, len(output.shape))
+    return Result(name, roller.roll(dict(enumerate(rows))), cast("Readout", kind), None, output.shape)
 
 
 def accumulated(roller: Roller, results: list[Result]) -> list[Result]:
@@ -94,7 +96,7 @@ def _accumulated(roller: Roller, result: Result) -> Result:
             return result
         made, readout = roller.classes[inner.cls], "mean"
     summand = _summand(roller, made)
-    return result if summand is None else Result(result.name, summand, readout, None, result.rank)
+    return result if summand is None else Result(result.name, summand, readout, None, result.shape)
 
 
 def _summand(roller: Roller, made: StepClass) -> Operand | None:
@@ -116,9 +118,3 @@ def _summand(roller: Roller, made: StepClass) -> Operand | None:
     if not zero_start or not alike or later or not (starts or firsts):
         return None
     return rest[0]
-
-
-def step_rows(pool: Pool, line: Timeline, rows: list[Node]) -> dict[int, Node]:
-    """Return the tuple of an output of a replicated single step."""
-    extend(line, pool)
-    return dict(enumerate(shaping.reshape(pool, n, n.shape) for n in rows))

@@ -115,6 +115,10 @@ class Roller:
             return self._constant(steps)
         last_time = max(live)
         last = live[last_time]
+        if len(live) == 1 and len(steps) > 2:
+            raise TimeVaryingError(
+                f"step {last_time} computes '{last.op}' where all other steps use a constant; snnc compiles one step that repeats."
+            )
         if len(live) > 1 and len({n.id for n in steps.values()}) == 1:
             return self._static(last)
         if last.op == "input" and len({n.id for n in steps.values()}) == 1 and last.attrs[0] not in self.line.axes:
@@ -185,6 +189,8 @@ class Roller:
         start = last_time - delay
         signature = last.signature
         while start - 1 in own and start > 0 and own[start - 1].signature == signature:
+            if start <= HEAD_STEPS and not _fits(own[start - 1], own[start]):
+                break
             start -= 1
         made = self._register({t: n for t, n in own.items() if start <= t <= last_time - delay})
         evidence = len(made.nodes)
@@ -252,13 +258,20 @@ class Roller:
         current = made.nodes.get(t)
         if current is node or node in made.forced.get(t, ()):
             return
-        if current is None and node.signature == self._signature(made) and (t + 1 in made.nodes or t - 1 in made.nodes):
+        later = made.nodes.get(t + 1)
+        fits = later is None or t >= HEAD_STEPS or _fits(node, later)
+        if current is None and fits and node.signature == self._signature(made) and (later or t - 1 in made.nodes):
             made.nodes[t] = node
             self._align(made, t)
             if node.value is None:
                 self._where.setdefault(node.id, (made.id, t))
             self._checks.extend((o, t, made.inputs(t)[k]) for k, o in enumerate(made.operands) if o is not None)
             return
+        if current is not None and node.signature == current.signature and _holds_spike(node):
+            a = made.inputs(t)[0]
+            turned = node.op in _COMMUTATIVE and not _alike(node.inputs[0], a) and _alike(node.inputs[-1], a)
+            inputs = node.inputs[::-1] if turned else node.inputs
+            self._checks.extend((o, t, inputs[k]) for k, o in enumerate(made.operands) if o is not None)
         if t >= HEAD_STEPS:
             raise TimeVaryingError(
                 f"step {t} computes '{node.op}' of shape {list(node.shape)} where the steps around it compute "
@@ -269,6 +282,31 @@ class Roller:
 
     def _signature(self, made: StepClass) -> tuple[object, ...]:
         return (made.op, made.attrs, made.shape, len(made.operands))
+
+
+def _fits(node: Node, later: Node) -> bool:
+    """Tell whether an early node may be what a later one is: of two operands at least one is computed alike.
+
+    Where exporters fold ``0 + (a + b)``, the addition that is left is not the one that its successors are.
+    """
+    if len(node.inputs) != 2 or len(later.inputs) != 2:
+        return True
+    (a, b), (c, d) = node.inputs, later.inputs
+    straight = _alike_below(a, c) or _alike_below(b, d)
+    return straight or (node.op in _COMMUTATIVE and (_alike_below(a, d) or _alike_below(b, c)))
+
+
+def _holds_spike(node: Node) -> bool:
+    """Tell whether a value is a comparison or a multiple of one, which samples tell from another only near its threshold."""
+    return node.op in ("gt", "ge") or (node.op == "mul" and any(n.op in ("gt", "ge") for n in node.inputs))
+
+
+def _alike_below(a: Node, b: Node) -> bool:
+    """Tell whether two nodes are alike and one of the values that they compute with is, too."""
+    if not _alike(a, b):
+        return False
+    live = [n for n in a.inputs if n.value is None]
+    return not live or a.value is not None or any((n.op, n.shape) == (m.op, m.shape) for n in live for m in b.inputs)
 
 
 def _alike(a: Node, b: Node) -> bool:

@@ -51,7 +51,7 @@ def settle(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | Non
 
 def _trials(step: Step) -> Iterator[Step]:
     yield step
-    late = [c for c in step.live() if step.classes[c].op == "linear" and _delay(step, c)][:_MAX_LATE_PRODUCTS]
+    late = [c for c in step.live() if step.classes[c].op in ("linear", "conv") and _delay(step, c)][:_MAX_LATE_PRODUCTS]
     for size in range(1, len(late) + 1):
         for chosen in itertools.combinations(late, size):
             yield _moved(step, chosen)
@@ -59,7 +59,9 @@ def _trials(step: Step) -> Iterator[Step]:
 
 def _products_late(step: Step) -> Step:
     """Put the delays around matrix products in front of them."""
-    chosen = {c: d for c in step.live() if step.classes[c].op == "linear" and (d := _use_delay(step, [c, *_bias_of(step.classes, c)]))}
+    chosen = {
+        c: d for c in step.live() if step.classes[c].op in ("linear", "conv") and (d := _use_delay(step, [c, *_bias_of(step.classes, c)]))
+    }
     for cls, delay in chosen.items():
         step = _moved(step, (cls,), -delay)
     return step
@@ -95,7 +97,7 @@ def _moved(step: Step, chosen: tuple[int, ...], by: int | None = None) -> Step:
             c.operands = [
                 Ref(o.cls, o.delay + delay) if isinstance(o, Ref) and o.cls == last and c.id not in chain else o for o in c.operands
             ]
-    return Step(classes, step.axes, results)
+    return Step(classes, step.axes, results, step.batched)
 
 
 def _bias_of(classes: list[StepClass], cls: int) -> list[int]:

@@ -14,6 +14,7 @@ import numpy as np
 from snnc.frontends.onnx.elementwise import ELEMENTWISE, elementwise
 from snnc.frontends.onnx.errors import ShapeError
 from snnc.frontends.onnx.node import MAX_CONSTANT, Array, Node, Pool, Shape, check_size
+from snnc.frontends.onnx.windowed import push_window
 
 _MAX_PUSH: Final = 150
 
@@ -134,6 +135,8 @@ def _push(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> 
     match x.op:
         case "linear":
             return _push_linear(pool, x, axis, start, size, depth)
+        case "conv" | "pool":
+            return push_window(pool, x, axis, start, size, cut, depth)
         case "reshape":
             return _push_reshape(pool, x, axis, start, size, depth)
         case "concat":
@@ -155,7 +158,19 @@ def _push(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> 
             inner_axis, inner_start = x.attrs
             if inner_axis == axis:
                 return cut(pool, x.inputs[0], axis, int(inner_start) + start, size, depth)  # type: ignore[call-overload]
+            return _push_slice(pool, x, axis, start, size, depth)
     return None
+
+
+def _push_slice(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
+    """Swap two slices on different axes where that brings the outer one closer to the input."""
+    source = x.inputs[0]
+    own, own_start = (int(k) for k in x.attrs)  # type: ignore[call-overload]
+    single = source.op == "input" and size == 1 and x.shape[own] != 1
+    inner = cut(pool, source, axis, start, size, depth)
+    if inner.op == "slice" and inner.inputs[0] is source and not single:
+        return None
+    return cut(pool, inner, own, own_start, x.shape[own], depth)
 
 
 def _operand(pool: Pool, n: Node, rank: int, axis: int, start: int, size: int, depth: int) -> Node:

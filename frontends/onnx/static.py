@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 from snnc.frontends.onnx.errors import NoTimeError, StateLossError
 from snnc.frontends.onnx.node import Node, Pool
@@ -10,7 +11,7 @@ from snnc.frontends.onnx.timeline import Timeline, alive_from, stacked, timeline
 
 
 def static_timeline(pool: Pool, outputs: Mapping[str, Node]) -> Timeline:
-    """Find the number of steps from an output that stacks them.
+    """Find the number of steps from an output that stacks them or adds them up.
 
     Raises
     ------
@@ -28,6 +29,10 @@ def static_timeline(pool: Pool, outputs: Mapping[str, Node]) -> Timeline:
                 line = timeline(pool, {}, size)
                 if stacked(pool, line, value, axis) is not None:
                     return line
+    for node in outputs.values():
+        parts = summands(node)[0]
+        if parts:
+            return timeline(pool, {}, len(parts))
     alive = alive_from(list(outputs.values()))
     if any(n.id in alive and n.op in ("gt", "ge") and n.value is None for n in pool.nodes):
         raise StateLossError(
@@ -38,3 +43,30 @@ def static_timeline(pool: Pool, outputs: Mapping[str, Node]) -> Timeline:
         "no spiking neuron and no time step found: the file is a stateless network. Convert it to a spiking one first (snnc compiles "
         "networks that run in time)."
     )
+
+
+def summands(output: Node) -> tuple[list[Node], float]:
+    """Return the values that an output adds up, one after the other, and the factor of the sum; no values where it is none."""
+    node, scale = unscaled(output)
+    found: list[Node] = []
+    while node.op == "add" and all(n.value is None for n in node.inputs):
+        a, b = node.inputs
+        found.append(b)
+        node = a
+    found.append(node)
+    found.reverse()
+    alike = len({n.signature for n in found}) == 1
+    later = all(b.depth > a.depth for a, b in pairwise(found))
+    return (found, scale) if len(found) > 2 and alike and later else ([], 1.0)
+
+
+def unscaled(node: Node) -> tuple[Node, float]:
+    """Return what a value is a constant multiple of, and the factor."""
+    if node.op in ("div", "mul"):
+        a, b = node.inputs
+        if b.value is not None and b.value.size == 1:
+            factor = float(b.value.reshape(-1)[0])
+            return a, (1 / factor if node.op == "div" and factor else factor)
+        if node.op == "mul" and a.value is not None and a.value.size == 1:
+            return b, float(a.value.reshape(-1)[0])
+    return node, 1.0

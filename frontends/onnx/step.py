@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 import networkx as nx
 import numpy as np
@@ -13,8 +13,10 @@ import numpy as np
 from snnc.compiler.graph import Readout
 from snnc.frontends.onnx.elementwise import ELEMENTWISE
 from snnc.frontends.onnx.errors import NotYetError, StepGraphError, TimeVaryingError
-from snnc.frontends.onnx.node import Array, Shape
+from snnc.frontends.onnx.node import Array, Node, Shape
 from snnc.frontends.onnx.roll import Const, InputRef, Operand, Ref, StepClass
+
+_LAYERS: Final = ("linear", "conv", "pool", "reduce", "reshape", "slice", "concat")
 
 
 @dataclass(frozen=True)
@@ -25,15 +27,19 @@ class Result:
     value: Operand
     readout: Readout
     time_axis: int | None
-    rank: int
+    shape: Shape
+    """Of one step, or of the summary, as the file gives it: all axes but time."""
+    rows: tuple[Node, ...] = ()
+    """The file's values of all steps, where the output stacks them."""
 
 
 class Step:
     """The classes of one step with everything that follows from their shapes."""
 
-    def __init__(self, classes: list[StepClass], axes: Mapping[str, int], results: list[Result]) -> None:
+    def __init__(self, classes: list[StepClass], axes: Mapping[str, int], results: list[Result], batched: bool = True) -> None:
         self.classes = classes
         self.axes = axes
+        self.batched = batched
         self.results = results
         self.batch = _batches(self)
         self.samples = [self.sample(c.shape, self.batch[c.id]) for c in classes]
@@ -41,6 +47,8 @@ class Step:
     def input_batch(self, ref: InputRef) -> int | None:
         """Return the batch axis of an input at one step (its time axis has size 1 there)."""
         axis = self.axes.get(ref.name)
+        if not self.batched:
+            return None
         if axis is None:
             return 0 if len(ref.shape) >= 2 else None
         return (0 if axis else 1) if len(ref.shape) >= 3 else None
@@ -59,6 +67,53 @@ class Step:
                 return self.sample(operand.shape, self.input_batch(operand))
             case Const(value):
                 return value.shape
+
+    def full(self, operand: Operand) -> Shape:
+        """Return the shape of one sample of what an operand reads, with its axes of size 1."""
+        shape, batch = self._shape_and_batch(operand)
+        return tuple(d for k, d in enumerate(shape) if k != batch) or (1,)
+
+    def natural(self, cls: int) -> Shape:
+        """Return the shape that the values of a class have in the graph: what stands behind the batch axis."""
+        shape, batch = self.classes[cls].shape, self.batch[cls]
+        if batch is None or math.prod(shape[:batch]) != 1:
+            return self.samples[cls]
+        return shape[batch + 1 :] or (1,)
+
+    def image(self, operand: Operand) -> Shape:
+        """Return the shape (channels, *size) that a convolution or pooling reads or makes.
+
+        Raises
+        ------
+        StepGraphError
+            Its first axis is neither the batch nor of size 1.
+        """
+        shape, batch = self._shape_and_batch(operand)
+        if batch is None and shape[0] != 1:
+            raise StepGraphError(f"a layer over windows reads {list(shape)}, whose first axis is no batch.")
+        return shape[1:]
+
+    def inner_axis(self, operand: Operand, axis: int) -> int:
+        """Return where an axis of an operand stands in :meth:`full`.
+
+        Raises
+        ------
+        StepGraphError
+            It is the batch axis.
+        """
+        batch = self._shape_and_batch(operand)[1]
+        if axis == batch:
+            raise StepGraphError("a layer runs over the samples of a batch; snnc runs each sample by itself.")
+        return axis - (batch is not None and axis > batch)
+
+    def _shape_and_batch(self, operand: Operand) -> tuple[Shape, int | None]:
+        match operand:
+            case Ref(cls):
+                return self.classes[cls].shape, self.batch[cls]
+            case InputRef():
+                return operand.shape, self.input_batch(operand)
+            case Const(value):
+                return value.shape, None
 
     def operands(self, cls: int) -> tuple[Operand, ...]:
         """Return the operands of a class, seen through layout."""
@@ -88,7 +143,14 @@ class Step:
         operand = made.operands[0]
         if operand is None or isinstance(operand, Const):
             return False
+        if made.op == "transpose" and self._permutes(made, operand):
+            return False
         return self.operand_sample(operand) == self.samples[cls]
+
+    def _permutes(self, made: StepClass, operand: Operand) -> bool:
+        shape, batch = self._shape_and_batch(operand)
+        kept = [k for k in cast("tuple[int, ...]", made.attrs) if k != batch and shape[k] != 1]
+        return kept != sorted(kept)
 
     def is_elementwise(self, cls: int) -> bool:
         """Tell whether a class is an elementwise operation."""
@@ -194,6 +256,9 @@ def _batch(step: Step, made: StepClass, found: list[int | None]) -> int | None:
         case "linear":
             if batch == len(shape) - 1:
                 raise StepGraphError("a matrix product runs over the samples of a batch; snnc runs each sample by itself.")
+        case "conv" | "pool":
+            if batch:
+                raise StepGraphError(f"the layer '{made.op}' runs over the samples of a batch; snnc runs each sample by itself.")
     return len(made.shape) - (len(shape) - batch)
 
 
@@ -215,11 +280,9 @@ def check_operations(step: Step) -> None:
             raise StepGraphError(
                 f"the values of a step have the batch sizes {sorted(sizes)}; a constant of one batch is broadcast to another."
             )
-        if step.is_elementwise(cls) or made.op in ("linear", "concat"):
-            continue
-        if made.op == "reshape" and len(step.samples[cls]) == 1:
+        if step.is_elementwise(cls) or made.op in _LAYERS:
             continue
         raise NotYetError(
-            f"inside a step, '{made.op}' with the result {list(made.shape)} is not read yet; "
-            "this version reads dense layers, elementwise neurons, sums and Concat."
+            f"inside a step, '{made.op}' with the result {list(made.shape)} is not read yet; this version reads dense layers, "
+            "convolutions, pooling, elementwise neurons, sums, reductions, slices and Concat."
         )

@@ -6,7 +6,24 @@ import networkx as nx
 import numpy as np
 
 from snnc.compiler.expression import Call, Number, Symbol
-from snnc.compiler.graph import Add, Concat, Flatten, Graph, Input, Linear, OneToOne, Output, Population
+from snnc.compiler.graph import (
+    Add,
+    Concat,
+    Conv,
+    Flatten,
+    Graph,
+    Input,
+    Linear,
+    OneToOne,
+    Output,
+    Pool,
+    Population,
+    Reduce,
+    Reshape,
+    Scale,
+    Slice,
+)
+from snnc.compiler.shapes import port_map
 
 F = np.float32
 FUNCTIONS = {
@@ -47,9 +64,9 @@ def evaluate(e, scope):
 def simulate(graph: Graph, feeds: dict, states: dict | None = None, steps: int | None = None) -> dict:
     """Run `graph` on arrays in the file's layout; return its outputs in the file's layout."""
     order = _order(graph)
+    shapes = {key: port.shape for key, port in port_map(graph).items()}
     inputs, batch, steps = _inputs(graph, feeds, states or {}, steps)
     given = {(r.node, r.name): np.asarray(states[n], F) for n, r in graph.state_inputs.items() if n in (states or {})}
-    shape = {}
     memory, history, results = {}, {}, {n: [] for n, _ in graph.of_type(Output)}
     for name, p in graph.of_type(Population):
         memory[name] = {
@@ -64,12 +81,11 @@ def simulate(graph: Graph, feeds: dict, states: dict | None = None, steps: int |
             op = graph.operation(name)
             sums = {}
             for e in graph.incoming(name):
-                value = _read(e, t, now, history, given, shape, batch, graph)
+                value = _read(e, t, now, history, given, shapes, batch)
                 sums[e.target_port] = value if e.target_port not in sums else sums[e.target_port] + value
             _step(name, op, sums, now, memory, inputs, t, results)
         for key, value in now.items():
             history[key, t] = value
-            shape[key] = value.shape
     return {n: _read_out(graph.operation(n), values) for n, values in results.items()}
 
 
@@ -99,26 +115,75 @@ def _inputs(graph, feeds, states, steps):
     return arrays, batch, steps
 
 
-def _read(e, t, now, history, given, shape, batch, graph):
+def _read(e, t, now, history, given, shapes, batch):
     if e.delay == 0:
         return now[e.source, e.source_port]
     if t - e.delay >= 0:
         return history[(e.source, e.source_port), t - e.delay]
+    shape = shapes[e.source, e.source_port]
     if e.delay - t == 1 and (e.source, e.source_port) in given:
-        return given[e.source, e.source_port].reshape(batch, -1)
-    return np.zeros((batch, *_shape(graph, e.source)), F)
+        return given[e.source, e.source_port].reshape(batch, *shape)
+    return np.zeros((batch, *shape), F)
 
 
-def _shape(graph, name):
-    op = graph.operation(name)
-    if isinstance(op, Linear):
-        return op.weight.shape[:1]
-    if isinstance(op, Population | Input):
-        return op.shape
-    shapes = [_shape(graph, e.source) for e in graph.incoming(name)]
-    if isinstance(op, Concat):
-        return (sum(s[0] for s in shapes),)
-    return shapes[0]
+def windows(op, kernel, default_stride, x, fill):
+    """Yield (position of a window, its values) of x [batch, channels, *size]."""
+    ones = (1,) * len(kernel)
+    stride, dilation = op.stride or default_stride or ones, op.dilation or ones
+    padding = op.padding or ((0, 0),) * len(kernel)
+    ceil = getattr(op, "ceil", False)
+    counts = []
+    for n, k, s, d, (before, after) in zip(x.shape[2:], kernel, stride, dilation, padding, strict=True):
+        count, extent = 0, (k - 1) * d + 1
+        while count * s + extent <= n + before + after or (
+            ceil and count * s < n + before and (count - 1) * s + extent < n + before + after
+        ):
+            count += 1
+        counts.append(count)
+    grown = np.pad(
+        x, [(0, 0), (0, 0), *((a, b + s * k) for (a, b), s, k in zip(padding, stride, kernel, strict=True))], constant_values=fill
+    )
+    for position in np.ndindex(*counts):
+        taps = tuple(slice(p * s, p * s + (k - 1) * d + 1, d) for p, s, k, d in zip(position, stride, kernel, dilation, strict=True))
+        yield counts, position, grown[(slice(None), slice(None), *taps)]
+
+
+def convolve(op, x):
+    """Convolution, one window after the other."""
+    out = None
+    groups, per = op.groups, op.weight.shape[0] // op.groups
+    axes = tuple(range(1, op.weight.ndim))
+    for counts, position, seen in windows(op, op.weight.shape[2:], (), x, 0):
+        if out is None:
+            out = np.zeros((len(x), op.weight.shape[0], *counts), F)
+        for g, part in enumerate(np.split(seen, groups, 1)):
+            w = op.weight[g * per : (g + 1) * per]
+            out[(slice(None), slice(g * per, (g + 1) * per), *position)] = np.tensordot(part, w, (axes, axes))
+    return out if op.bias is None else out + op.bias.reshape(-1, *(1,) * len(counts))
+
+
+def pool(op, x):
+    """Pooling, one window after the other."""
+    out, inside = None, None
+    if op.kind == "average":
+        padding = op.padding or ((0, 0),) * len(op.kernel)
+        size = [n + (sum(p) if op.count_padding else 0) for n, p in zip(x.shape[2:], padding, strict=True)]
+        ones = np.ones((1, 1, *size), F)
+        pads = ((0, 0),) * len(op.kernel) if op.count_padding else padding
+        after = [(0, 0)] * 2 + [(0, 99)] * len(op.kernel)
+        inside = np.pad(np.pad(ones, [(0, 0), (0, 0), *pads]), after)
+    fill = -np.inf if op.kind == "max" else 0
+    stride, dilation = op.stride or op.kernel, op.dilation or (1,) * len(op.kernel)
+    for counts, position, seen in windows(op, op.kernel, op.kernel, x, fill):
+        if out is None:
+            out = np.zeros((*x.shape[:2], *counts), F)
+        axes = tuple(range(2, seen.ndim))
+        value = seen.max(axes) if op.kind == "max" else seen.sum(axes)
+        if inside is not None:
+            taps = tuple(slice(p * s, p * s + (k - 1) * d + 1, d) for p, s, k, d in zip(position, stride, op.kernel, dilation, strict=True))
+            value = value / inside[(0, 0, *taps)].sum()
+        out[(slice(None), slice(None), *position)] = value
+    return out
 
 
 def _step(name, op, sums, now, memory, inputs, t, results):
@@ -126,7 +191,7 @@ def _step(name, op, sums, now, memory, inputs, t, results):
         case Input():
             now[name, "out"] = inputs[name][t]
         case Linear():
-            y = sums["in"] @ op.weight.T
+            y = sums["in"].reshape(len(sums["in"]), -1) @ op.weight.T
             now[name, "out"] = y if op.bias is None else y + op.bias
         case OneToOne():
             now[name, "out"] = sums["in"] * (1 if op.weight is None else op.weight)
@@ -134,6 +199,19 @@ def _step(name, op, sums, now, memory, inputs, t, results):
             now[name, "out"] = sums["in"]
         case Concat():
             now[name, "out"] = np.concatenate([sums[str(k)] for k in range(len(sums))], op.axis + 1)
+        case Conv():
+            now[name, "out"] = convolve(op, sums["in"])
+        case Pool():
+            now[name, "out"] = pool(op, sums["in"])
+        case Scale():
+            now[name, "out"] = sums["in"] * op.weight + (0 if op.bias is None else op.bias)
+        case Reshape():
+            now[name, "out"] = sums["in"].reshape(len(sums["in"]), *op.shape)
+        case Reduce():
+            kind = {"sum": np.sum, "mean": np.mean, "max": np.max}[op.kind]
+            now[name, "out"] = kind(sums["in"], axis=tuple(a + 1 for a in op.axes), keepdims=op.keepdims)
+        case Slice():
+            now[name, "out"] = np.take(sums["in"], range(op.start, op.stop), op.axis + 1)
         case Flatten():
             now[name, "out"] = sums["in"].reshape(len(sums["in"]), -1)
         case Output():
@@ -141,11 +219,11 @@ def _step(name, op, sums, now, memory, inputs, t, results):
         case Population():
             scope = {**{k: F(v) for k, v in op.model.parameters.items()}, **{k: np.asarray(v, F) for k, v in op.parameters.items()}}
             scope.update(memory[name])
-            scope.update(sums)
+            scope.update({k: v.reshape(len(v), *op.shape) for k, v in sums.items()})
             for line in op.model.equations:
                 scope[line.target] = evaluate(line.value, scope)
             memory[name] = {s: scope[s] for s in op.model.states}
-            size = np.broadcast_shapes(*(v.shape for v in sums.values()))
+            size = (len(next(iter(sums.values()))), *op.shape)
             for key in {a.target for a in op.model.equations} | set(op.model.states):
                 now[name, key] = np.broadcast_to(scope[key], size)
 

@@ -31,7 +31,7 @@ def saved(f, tmp_path, inputs=None, outputs=("y",), **options):
 
 def test_every_error_has_its_own_code():
     kinds = [k for _, k in inspect.getmembers(errors, inspect.isclass) if k.__module__ == errors.__name__]
-    assert len({k.code for k in kinds}) == len(kinds) == 23
+    assert len({k.code for k in kinds}) == len(kinds) == 24
     assert all(k.code.startswith("SNNC-E2") for k in kinds)
 
 
@@ -42,11 +42,6 @@ def test_a_missing_file(tmp_path):
 def test_a_file_that_is_no_model(tmp_path):
     (tmp_path / "m.onnx").write_text("hello")
     refused(tmp_path / "m.onnx", errors.UnreadableFileError, "no ONNX model")
-
-
-def test_a_nir_file(tmp_path):
-    (tmp_path / "m.bin").write_bytes(b"\x89HDF\r\n\x1a\n" + b"0" * 32)
-    refused(tmp_path / "m.bin", errors.NirNotYetError, "NIR files are not read yet")
 
 
 def test_an_old_opset(tmp_path):
@@ -105,6 +100,13 @@ def test_a_cycle(tmp_path):
     refused(f.save(tmp_path / "m.onnx", {"x": [4, 2, 3]}, ["b"]), errors.MalformedGraphError, "a cycle")
 
 
+def test_two_initializers_of_one_name(tmp_path):
+    f = File()
+    f("MatMul", "x", np.eye(3))
+    f.constants.append(f.constants[-1])
+    refused(saved(f, tmp_path), errors.MalformedGraphError, "two initializers")
+
+
 def test_an_operator_with_too_many_inputs(tmp_path):
     f = File()
     f("Relu", "x", "x")
@@ -140,10 +142,36 @@ def test_an_operator_that_is_not_read(tmp_path):
     refused(saved(f, tmp_path), errors.UnsupportedOperatorError, "Softmax")
 
 
-def test_a_convolution_is_not_read_yet(tmp_path):
+def test_a_transposed_convolution_is_not_read_yet(tmp_path):
     f = File()
-    f("Conv", "x", np.ones((2, 2, 1)))
+    f("ConvTranspose", "x", np.ones((2, 2, 1)))
     refused(saved(f, tmp_path), errors.NotYetError, "not read yet")
+
+
+@pytest.mark.parametrize(
+    ("weight", "attributes", "error"),
+    [
+        ((2, 5, 1), {}, errors.ShapeError),
+        ((2, 2, 9), {}, errors.ShapeError),
+        ((2, 2, 1), {"group": 3}, errors.ShapeError),
+        ((2, 2, 1), {"kernel_shape": [2]}, errors.ShapeError),
+        ((2, 2, 1), {"strides": [0]}, errors.MalformedGraphError),
+        ((2, 2, 1), {"pads": [1]}, errors.MalformedGraphError),
+        ((2, 2, 1), {"auto_pad": "SAME"}, errors.MalformedGraphError),
+        ((2, 2, 1, 1), {}, errors.ShapeError),
+    ],
+    ids=["channels", "kernel", "groups", "kernel_shape", "stride", "pads", "auto_pad", "dimensions"],
+)
+def test_convolutions_that_do_not_fit(weight, attributes, error, tmp_path):
+    f = File()
+    f("Conv", "x", np.ones(weight), **attributes)
+    refused(saved(f, tmp_path), error, "Conv|convolution")
+
+
+def test_batch_normalisation_in_training_mode(tmp_path):
+    f = File()
+    f("BatchNormalization", "x", *(np.ones(2) for _ in range(4)), training_mode=1)
+    refused(saved(f, tmp_path), errors.UnsupportedOperatorError, "eval")
 
 
 def test_an_index_that_depends_on_data(tmp_path):

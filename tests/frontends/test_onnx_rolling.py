@@ -154,6 +154,18 @@ def test_a_parameter_that_changes_in_one_late_step_is_refused(tmp_path):
         load_onnx(f.save(tmp_path / "m.onnx", {"x": [9, 2, 3]}, ["y"]))
 
 
+def test_a_last_step_that_compares_with_a_state_instead_of_the_threshold_is_refused(tmp_path):
+    f = File()
+    mem, first, spikes = f.const(np.zeros((2, 3), F)), None, []
+    for t in range(6):
+        spike, mem = leaky(f, f("Gather", "x", np.array(t), axis=0), mem, threshold=1.0 if t < 5 else first)
+        first = first or mem
+        spikes.append(spike)
+    f.stack(spikes, "y")
+    with pytest.raises(TimeVaryingError, match="step 5"):
+        load_onnx(f.save(tmp_path / "m.onnx", {"x": [6, 2, 3]}, ["y"]))
+
+
 def test_alternating_steps_are_refused(tmp_path):
     f = File()
     w, mem, values = f.const(np.eye(3, dtype=F)), f.const(np.zeros((2, 3), F)), []

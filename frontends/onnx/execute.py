@@ -1,0 +1,202 @@
+"""Run a recovered graph in NumPy, step by step, to compare it with the file that it was read from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
+
+import networkx as nx
+import numpy as np
+
+from snnc.compiler.expression import Call, Expression, Number, Symbol
+from snnc.compiler.graph import (
+    Add,
+    Concat,
+    Conv,
+    Edge,
+    Flatten,
+    Graph,
+    Input,
+    Linear,
+    OneToOne,
+    Output,
+    Pool,
+    Population,
+    Reduce,
+    Reshape,
+    Scale,
+    Shape,
+    Slice,
+    source_ports,
+)
+from snnc.compiler.shapes import port_map
+from snnc.compiler.windows import windows_of
+from snnc.frontends.onnx import window
+from snnc.frontends.onnx.elementwise import ELEMENTWISE
+from snnc.frontends.onnx.node import Array
+from snnc.frontends.onnx.shaping import summary
+
+Key: TypeAlias = tuple[str, str]
+Term: TypeAlias = Callable[[Mapping[str, Array]], Array]
+Layer: TypeAlias = Callable[[Mapping[str, Array]], Array]
+
+
+class Runner:
+    """One run of a graph over a batch, in float64.
+
+    Parameters
+    ----------
+    graph
+        A graph of the front end.
+    batch
+        Number of samples.
+    given
+        Values of the graph's state inputs, [batch, …].
+    """
+
+    def __init__(self, graph: Graph, batch: int, given: Mapping[str, Array]) -> None:
+        self._batch = batch
+        self._shapes = {key: port.shape for key, port in port_map(graph).items()}
+        self._given = {(r.node, r.name): given[n] for n, r in graph.state_inputs.items() if n in given}
+        self._states = {n: self._start(n, p) for n, p in graph.of_type(Population)}
+        self._before: dict[tuple[str, str, int], Array] = {}
+        self._history: list[dict[Key, Array]] = []
+        self._depth = max((e.delay for e in graph.edges), default=0)
+        late = {(e.source, e.source_port) for e in graph.edges if e.delay}
+        self._late = sorted(late)
+        self._plan = [(n, list(graph.incoming(n)), graph.operation(n)) for n in _order(graph)]
+        self._layers = {n: self._layer(n, graph) for n, _, op in self._plan if not isinstance(op, Population | Input | Output)}
+        self._lines = {n: [(line.target, _term(line.value)) for line in p.model.equations] for n, p in graph.of_type(Population)}
+        self._fixed = {n: _parameters(p) for n, p in graph.of_type(Population)}
+
+    def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run one step on [batch, …] inputs; return what each output records."""
+        now: dict[Key, Array] = {}
+        recorded: dict[str, Array] = {}
+        for name, edges, operation in self._plan:
+            if isinstance(operation, Input):
+                now[name, "out"] = inputs[name]
+                continue
+            sums: dict[str, Array] = {}
+            for e in edges:
+                value = self._read(e, now)
+                sums[e.target_port] = sums[e.target_port] + value if e.target_port in sums else value
+            if isinstance(operation, Output):
+                recorded[name] = sums["in"]
+            elif isinstance(operation, Population):
+                self._population(name, operation, sums, now)
+            else:
+                now[name, "out"] = self._layers[name](sums)
+        self._history.insert(0, {key: now[key] for key in self._late})
+        del self._history[self._depth :]
+        return recorded
+
+    def _read(self, e: Edge, now: Mapping[Key, Array]) -> Array:
+        key = (e.source, e.source_port)
+        if e.delay == 0:
+            return now[key]
+        if e.delay <= len(self._history):
+            return self._history[e.delay - 1][key]
+        shape = (self._batch, *self._shapes[key])
+        if e.delay == len(self._history) + 1 and key in self._given:
+            return self._given[key].reshape(shape)
+        return np.zeros(shape)
+
+    def _start(self, name: str, p: Population) -> dict[str, Array]:
+        shape = (self._batch, *p.shape)
+        found: dict[str, Array] = {}
+        for state, default in p.model.states.items():
+            if (name, state) in self._given:
+                found[state] = self._given[name, state].reshape(shape)
+            else:
+                found[state] = np.broadcast_to(np.asarray(p.initial.get(state, default), np.float64), shape)
+        return found
+
+    def _population(self, name: str, p: Population, sums: Mapping[str, Array], now: dict[Key, Array]) -> None:
+        shape = (self._batch, *p.shape)
+        scope = {**self._fixed[name], **self._states[name]}
+        scope.update({port: value if value.shape == shape else value.reshape(shape) for port, value in sums.items()})
+        for target, term in self._lines[name]:
+            scope[target] = term(scope)
+        self._states[name] = {s: scope[s] for s in p.model.states}
+        for port in source_ports(p):
+            value = scope[port]
+            now[name, port] = value if value.shape == shape else np.broadcast_to(value, shape)
+
+    def _layer(self, name: str, graph: Graph) -> Layer:
+        operation = graph.operation(name)
+        batch = self._batch
+        match operation:
+            case Linear(weight, bias):
+                w, b = np.asarray(weight.T, np.float64), None if bias is None else np.asarray(bias, np.float64)
+                return lambda x: x["in"].reshape(batch, -1) @ w + (0.0 if b is None else b)
+            case Conv() | Pool():
+                return _windowed(name, operation, self._shapes[_source(graph, name)])
+            case Scale(weight, bias):
+                return lambda x: x["in"] * weight + (0.0 if bias is None else bias)
+            case OneToOne(weight):
+                return lambda x: x["in"] if weight is None else x["in"] * weight
+            case Concat(axis):
+                return lambda x: np.concatenate([x[str(k)] for k in range(len(x))], axis + 1)
+            case Reduce(kind, axes, keepdims):
+                inner = tuple(a + 1 for a in axes)
+                return lambda x: _reduced(kind, x["in"], inner, keepdims)
+            case Slice(axis, start, stop):
+                return lambda x: x["in"][(slice(None),) * (axis + 1) + (slice(start, stop),)]
+            case Add():
+                return lambda x: x["in"]
+            case Flatten() | Reshape():
+                shape = (batch, *self._shapes[name, "out"])
+                return lambda x: x["in"].reshape(shape)
+        raise TypeError(operation)
+
+
+def _reduced(kind: str, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+    kept = summary(kind, x, axes)
+    return kept if keepdims else np.squeeze(kept, axes)
+
+
+def _source(graph: Graph, name: str) -> Key:
+    edge = graph.incoming(name)[0]
+    return edge.source, edge.source_port
+
+
+def _windowed(name: str, operation: Conv | Pool, shape: Shape) -> Layer:
+    w = windows_of(name, operation, shape)
+    if isinstance(operation, Conv):
+        conv = operation
+        weight = np.asarray(conv.weight, np.float64)
+        bias = None if conv.bias is None else np.asarray(conv.bias, np.float64)
+        return lambda x: window.convolve(x["in"], weight, bias, w.stride, w.padding, w.dilation, conv.groups)
+    pool = operation
+    return lambda x: window.pool(x["in"], pool.kind, w.kernel, w.stride, w.padding, w.dilation, pool.ceil, pool.count_padding)
+
+
+def _order(graph: Graph) -> Iterator[str]:
+    same: nx.DiGraph[str] = nx.DiGraph()
+    same.add_nodes_from(graph.names)
+    same.add_edges_from((e.source, e.target) for e in graph.edges if e.delay == 0)
+    yield from nx.topological_sort(same)
+
+
+def _parameters(p: Population) -> dict[str, Array]:
+    values = {**p.model.parameters, **p.parameters}
+    return {k: np.asarray(v, np.float64) for k, v in values.items()}
+
+
+def _term(e: Expression) -> Term:
+    match e:
+        case Number(value):
+            constant = np.asarray(value, np.float64)
+            return lambda scope: constant
+        case Symbol(name):
+            return lambda scope: scope[name]
+        case Call("detach", (inner,)):
+            return _term(inner)
+        case Call("spike" | "spike_ge" as kind, (inner,)):
+            argument, compare = _term(inner), np.greater if kind == "spike" else np.greater_equal
+            return lambda scope: compare(argument(scope), 0).astype(np.float64)
+        case Call(function, args):
+            operation, terms = ELEMENTWISE[function], [_term(a) for a in args]
+            return lambda scope: np.asarray(operation(*(t(scope) for t in terms)))
+    raise TypeError(e)
