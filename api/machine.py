@@ -60,7 +60,9 @@ def _poplar() -> Finding:
     purpose = "runs emitted programs on IPUs; without it they run on the emulator"
     if shutil.which("popc"):
         return Finding("Poplar SDK", True, f"{_first_line(['popc', '--version'])} ({purpose})")
-    return Finding("Poplar SDK", False, f"not enabled ({purpose})", "unpack it and source its enable.sh; https://www.graphcore.ai/downloads")
+    return Finding(
+        "Poplar SDK", False, f"not enabled ({purpose})", "unpack it and source its enable.sh; https://www.graphcore.ai/downloads"
+    )
 
 
 def _memory() -> Finding:

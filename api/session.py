@@ -128,7 +128,7 @@ def arrays_for(session: Session, arrays: Mapping[str, npt.NDArray[Any]]) -> tupl
 
 
 def with_own_name(arrays: Mapping[str, npt.NDArray[Any]], inputs: Sequence[str]) -> Mapping[str, npt.NDArray[Any]]:
-    """Give the array ``x`` the name of the network's only input, unless that is among `arrays` (NIR files name their inputs as they like)."""
+    """Give the array ``x`` the name of the network's only input, unless that is among `arrays`; NIR files name inputs as they like."""
     if len(inputs) == 1 and "x" in arrays and inputs[0] not in arrays:
         return {inputs[0] if name == "x" else name: array for name, array in arrays.items()}
     return arrays

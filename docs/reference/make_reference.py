@@ -79,10 +79,18 @@ def cli_page() -> str:
     for name, command in group.commands.items():
         paragraphs = inspect.cleandoc(command.help).split("\n\n")
         example = next(p for p in paragraphs if p.startswith("Example: ")).removeprefix("Example: ")
-        lines += [f"## snnc {name}\n", *(f"{' '.join(p.split())}\n" for p in paragraphs if not p.startswith("Example: ")), f"```sh\n{example}\n```\n"]
+        lines += [
+            f"## snnc {name}\n",
+            *(f"{' '.join(p.split())}\n" for p in paragraphs if not p.startswith("Example: ")),
+            f"```sh\n{example}\n```\n",
+        ]
         lines += ["| option | meaning |", "|---|---|"]
         for option in command.params:
-            names = ", ".join(f"`{o}`" for o in option.opts) if option.param_type_name == "option" else f"`{option.metavar or option.name.upper()}`"
+            names = (
+                ", ".join(f"`{o}`" for o in option.opts)
+                if option.param_type_name == "option"
+                else f"`{option.metavar or option.name.upper()}`"
+            )
             lines.append(f"| {names} | {(getattr(option, 'help', '') or '').replace('|', '/')} |")
         lines.append("")
     return "\n".join(lines)

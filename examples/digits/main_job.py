@@ -64,11 +64,11 @@ def main() -> None:
 
     (before, loss_before), (after, loss_after) = results
     print(f"""
-digits on {chosen.target}, {len(data['test_y'])} test samples, {facts['steps']} steps
-  snnTorch on this network       accuracy {facts['test_accuracy']:.4f}
+digits on {chosen.target}, {len(data["test_y"])} test samples, {facts["steps"]} steps
+  snnTorch on this network       accuracy {facts["test_accuracy"]:.4f}
   snnc, the compiled program     accuracy {before:.4f}   loss {loss_before:.4f}
   snnc, after one epoch there    accuracy {after:.4f}   loss {loss_after:.4f}
-  report with the tile map: {work / 'report.html'}
+  report with the tile map: {work / "report.html"}
   {time.monotonic() - start:.0f} s in all""")
     if abs(before - facts["test_accuracy"]) > 0.005:
         raise SystemExit("the compiled program does not agree with snnTorch")

@@ -152,4 +152,3 @@ def _fresh(path: str, flat: Flat) -> str:
     while name in flat.nodes:
         name, number = f"{path}_{number}", number + 1
     return name
-

@@ -109,5 +109,3 @@ def _behind(graph: NirGraph, name: str) -> str:
 def _is(graph: NirGraph, name: str, *kinds: str) -> bool:
     node = graph.nodes.get(name)
     return isinstance(node, NirNode) and node.type in kinds
-
-
