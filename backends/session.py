@@ -25,6 +25,7 @@ from snnc.backends.errors import (
 from snnc.backends.history import History, Progress
 from snnc.backends.initial import initial_values
 from snnc.backends.prediction import check_labels, prediction_output, scores
+from snnc.backends.replay import Replay
 from snnc.backends.weights import by_label, by_name, load_weights, save_weights
 from snnc.compiler.graph import Layout
 from snnc.compiler.step_program import InputInfo, StepProgram
@@ -45,6 +46,7 @@ class Session:
         self.engine = engine
         self.program = program
         self._closed = False
+        self._replay: Replay | None = None
         self._stepping: int | None = None
         """Batch of the sequence that :meth:`step` is in."""
 
@@ -94,6 +96,9 @@ class Session:
     def step(self, inputs: Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> dict[str, Array]:
         """Run one step and keep the state for the next; :meth:`reset` starts anew.
 
+        A machine's program runs whole sequences: there, each step runs the sequence again up to it (exact, but slow), for at most
+        as many steps and samples as were compiled.
+
         Parameters
         ----------
         inputs
@@ -107,7 +112,7 @@ class Session:
         Raises
         ------
         NoStepwiseError
-            The backend runs whole sequences only.
+            The backend cannot run this step.
         """
         engine = self._stepping_engine()
         arrays = {}
@@ -260,9 +265,13 @@ class Session:
 
     def _stepping_engine(self) -> SteppingEngine:
         self._check_open()
-        if not isinstance(self.engine, SteppingEngine):
+        if isinstance(self.engine, SteppingEngine):
+            return self.engine
+        if self.engine.steps is None:
             raise NoStepwiseError("this backend runs whole sequences only; use run(), or the reference backend for single steps.")
-        return self.engine
+        if self._replay is None:
+            self._replay = Replay(self.engine, self.engine.steps)
+        return self._replay
 
     def _given(self, inputs: Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> Iterator[tuple[InputInfo, Array]]:
         """Pair the program's inputs with checked arrays."""
