@@ -292,7 +292,7 @@ def test_ctrl_c_ends_quietly(tmp_path, project, data):
     arguments = ["run", str(project), "--inputs", str(tmp_path / "x.npz"), "--outputs", str(tmp_path / "y.npz")]
     process = subprocess.Popen([sys.executable, "-c", script, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
-    for _ in range(10):  # Python itself loses an interrupt that falls into a destructor
+    for _ in range(10):  # an interrupt that falls into a destructor is lost
         process.send_signal(signal.SIGINT)
         try:
             _, err = process.communicate(timeout=3)
