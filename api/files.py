@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from snnc.backends.project import umask
 from snnc.errors import OutputFileError
 
 
@@ -33,18 +34,12 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
-        beside.chmod(0o666 & ~_umask())
+        beside.chmod(0o666 & ~umask())
         beside.replace(path)
     except OSError as error:
         raise OutputFileError(f"{str(path)!r} cannot be written: {_reason(error)}.") from None
     finally:
         beside.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    value = os.umask(0)
-    os.umask(value)
-    return value
 
 
 def _reason(error: OSError) -> str:

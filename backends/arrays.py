@@ -106,3 +106,8 @@ def summarise(record: Array, readout: str) -> Array:
         case _:
             raise ValueError(readout)
     return np.asarray(result)
+
+
+def padded(array: Array, axis: int, missing: int) -> Array:
+    """Append `missing` zeros along `axis`."""
+    return np.pad(array, [(0, missing if n == axis else 0) for n in range(array.ndim)])

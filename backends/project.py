@@ -67,7 +67,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        beside.chmod(0o777 & ~_umask())
+        beside.chmod(0o777 & ~umask())
         yield beside
         _put_in_place(beside, folder)
     except OSError as error:
@@ -114,7 +114,8 @@ def _put_in_place(beside: Path, folder: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _umask() -> int:
+def umask() -> int:
+    """Return the rights that new files of this process lack."""
     value = os.umask(0)
     os.umask(value)
     return value

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from snnc.backends.arrays import padded
 from snnc.backends.engine import Array, Engine, Initial
 from snnc.backends.errors import NoStepwiseError
 
@@ -46,7 +47,7 @@ class Replay:
             )
         self._batch = batch
         missing = (most or batch) - batch
-        self._initial = {key: _filled(values, 0, missing) for key, values in initial.items()}
+        self._initial = {key: padded(values, 0, missing) for key, values in initial.items()}
         self._given = []
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -63,11 +64,6 @@ class Replay:
         self._given.append(inputs)
         missing = (self._engine.batch or self._batch) - self._batch
         whole = {id_: np.stack([given[id_] for given in self._given]) for id_ in inputs}
-        padded = {id_: _filled(_filled(array, 0, self._steps - t - 1), 1, missing) for id_, array in whole.items()}
-        records = self._engine.forward(padded, self._initial)
+        filled = {id_: padded(padded(array, 0, self._steps - t - 1), 1, missing) for id_, array in whole.items()}
+        records = self._engine.forward(filled, self._initial)
         return {id_: record[t, : self._batch] for id_, record in records.items()}
-
-
-def _filled(array: Array, axis: int, missing: int) -> Array:
-    """Append zeros along `axis`."""
-    return np.pad(array, [(0, missing if a == axis else 0) for a in range(array.ndim)])

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends import training
-from snnc.backends.arrays import checked, describe, from_sequence, to_sequence
+from snnc.backends.arrays import checked, describe, from_sequence, padded, to_sequence
 from snnc.backends.engine import Array, Engine, SteppingEngine
 from snnc.backends.errors import (
     BatchSizeError,
@@ -317,8 +317,8 @@ class Session:
         start = {key: array[part] for key, array in initial.items()}
         missing = (self.engine.batch or count) - count
         if missing > 0:
-            inputs = {id_: _padded(array, 1, missing) for id_, array in inputs.items()}
-            start = {key: _padded(array, 0, missing) for key, array in start.items()}
+            inputs = {id_: padded(array, 1, missing) for id_, array in inputs.items()}
+            start = {key: padded(array, 0, missing) for key, array in start.items()}
         records = self.engine.forward({id_: self._cast(a) for id_, a in inputs.items()}, {key: self._cast(a) for key, a in start.items()})
         return {id_: record[:, :count] for id_, record in records.items()}
 
@@ -346,8 +346,3 @@ class Session:
         dtype: npt.DTypeLike = getattr(self.engine, "dtype", np.float32)
         result: npt.NDArray[Any] = np.ascontiguousarray(array, dtype=dtype)
         return result
-
-
-def _padded(array: Array, axis: int, missing: int) -> Array:
-    widths = [(0, missing if n == axis else 0) for n in range(array.ndim)]
-    return np.pad(array, widths)
