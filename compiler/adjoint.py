@@ -16,11 +16,12 @@ import sympy
 
 from snnc.compiler.binary import binary_names
 from snnc.compiler.errors import NeuronDefinitionError
-from snnc.compiler.expression import Assignment, Expression, Symbol, substitute, symbols
+from snnc.compiler.expression import Assignment, Expression, Symbol, symbols
+from snnc.compiler.forward_kernel import assemble, numbering, plain, renamed
 from snnc.compiler.kernel import Kernel
 from snnc.compiler.neuron import NeuronModel
 from snnc.compiler.partials import partial_derivatives
-from snnc.compiler.single_assignment import Equations, inline, live, lower, previous, without_detach
+from snnc.compiler.single_assignment import Equations, inline, live, lower, previous
 from snnc.compiler.storage import choose_storage
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiler.symbolic import from_sympy, symbol
@@ -64,24 +65,18 @@ def derive_kernel(
     forward_names = {*equations.inputs, *map(previous, equations.states), *(a.target for a in equations.assignments)}
     needed = {name for assignment in adjoint for name in symbols(assignment.value)} & forward_names
     storage = choose_storage(equations, needed)
-    plain = tuple(Assignment(a.target, without_detach(a.value)) for a in equations.assignments)
-    recomputed = tuple(a for a in plain if a.target in storage.recomputed)
-    forward = inline(plain, equations.hoisted - set(storage.saved))
+    values = plain(equations)
+    recomputed = tuple(a for a in values if a.target in storage.recomputed)
+    forward = inline(values, equations.hoisted - set(storage.saved))
     backward = inline((*recomputed, *adjoint), equations.hoisted - needed)
-
-    rename = _numbering(forward, backward)
-    return Kernel(
-        inputs=equations.inputs,
-        states=equations.states,
-        parameters=equations.parameters,
-        outputs=equations.outputs,
-        forward=_renamed(forward, rename),
-        backward=_renamed(backward, rename),
+    return assemble(
+        equations,
+        forward,
+        numbering(forward, backward),
+        backward=backward,
         history=storage.history,
-        saved=tuple(rename.get(n, n) for n in storage.saved),
+        saved=storage.saved,
         learnable=gradients,
-        binary=binary & set(equations.outputs),
-        labels={rename.get(n, n): label for n, label in equations.labels.items() if not n.startswith("k") or n in rename},
     )
 
 
@@ -139,15 +134,4 @@ def _code(statements: Mapping[str, Sympy], results: tuple[str, ...]) -> tuple[As
                 ordered.append(Assignment(name, from_sympy(table[name], name_it)))
     code = live(ordered, results)
     temporary = [a.target for a in code if a.target not in results]
-    return _renamed(code, {name: f"r{n}" for n, name in enumerate(temporary)})
-
-
-def _numbering(*code: Iterable[Assignment]) -> dict[str, str]:
-    """Number the surviving intermediates in the order in which they appear."""
-    names = dict.fromkeys(a.target for assignments in code for a in assignments if a.target.startswith("k"))
-    return {name: f"k{n}" for n, name in enumerate(names)}
-
-
-def _renamed(assignments: Iterable[Assignment], names: Mapping[str, str]) -> tuple[Assignment, ...]:
-    values: dict[str, Expression] = {old: Symbol(new) for old, new in names.items()}
-    return tuple(Assignment(names.get(a.target, a.target), substitute(a.value, values)) for a in assignments)
+    return renamed(code, {name: f"r{n}" for n, name in enumerate(temporary)})

@@ -10,14 +10,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from snnc.compiler.adjoint import derive_kernel
 from snnc.compiler.arrivals import arrival, fills, kind_of, weights_of
 from snnc.compiler.connections import Link, execution_order, links, recorded, recurrent
+from snnc.compiler.forward_kernel import forward_kernel
 from snnc.compiler.graph import Array, Graph, Input, Output, Population, StateRef, source_ports
 from snnc.compiler.kernel import Kernel
 from snnc.compiler.loss_output import choose_loss_output
 from snnc.compiler.losses import Loss
 from snnc.compiler.lower_backward import Backward, Trained, find_trained, lower_backward
+from snnc.compiler.neuron import NeuronModel
 from snnc.compiler.optimizers import Optimizer
 from snnc.compiler.passes.flow import run_flow
 from snnc.compiler.shapes import PortMap, port_map, size
@@ -208,9 +209,14 @@ def _kernel(population: Population, used: tuple[str, ...], surrogate: Surrogate,
     structure = (model.inputs, tuple(model.states), tuple(model.parameters), model.equations)
     key = (structure, used, learnable, surrogate.derivative if trained else None)
     if key not in known:
-        kernel = derive_kernel(model, surrogate, learnable, used)
-        known[key] = kernel if trained else replace(kernel, backward=(), history=(), saved=())
+        known[key] = _derived(model, surrogate, learnable, used) if trained else forward_kernel(model, used)
     return known[key]
+
+
+def _derived(model: NeuronModel, surrogate: Surrogate, learnable: tuple[str, ...], used: tuple[str, ...]) -> Kernel:
+    from snnc.compiler.adjoint import derive_kernel  # brings sympy, half a second that only training needs
+
+    return derive_kernel(model, surrogate, learnable, used)
 
 
 def _forward(draft: _Draft) -> list[ForwardOp]:
@@ -244,7 +250,7 @@ def _connect(draft: _Draft, link: Link, port: int) -> ConnectionInfo:
         delay=link.delay,
         weight=None if weight is None else draft.parameter(f"{id_}_w", f"{link.label}.weight", weight, learnable),
         bias=None if bias is None else draft.parameter(f"{id_}_b", f"{link.label}.bias", bias, learnable),
-        event_driven=kind in ("dense", "convolution") and draft.buffers[source].kind == "spikes",
+        event_driven=kind in ("dense", "sparse", "convolution") and draft.buffers[source].kind == "spikes",
     )
     draft.connections.append(info)
     return info

@@ -1,5 +1,8 @@
 """Kernels against PyTorch's autograd over the author's equations."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -9,6 +12,8 @@ from neuron_oracles import Case, relative_error, run_kernel, run_torch
 from snnc.compiler.adjoint import derive_kernel
 from snnc.compiler.errors import EquationError, NeuronDefinitionError
 from snnc.compiler.expression import symbols
+from snnc.compiler.forward_kernel import forward_kernel
+from snnc.compiler.interpret import evaluate
 from snnc.compiler.neuron import neuron
 from snnc.compiler.neurons import ALIF, IF, LI, LIF, SLSTM, Alpha, CubaLIF, I, Identity, Lapicque, Relay, Threshold
 from snnc.compiler.surrogates import LIBRARY, atan, custom, fast_sigmoid, piecewise_linear
@@ -277,3 +282,26 @@ def test_random_equations(model):
         outputs, expected = run_torch(case, atan(), ("a", "b"))
         assume(np.isfinite(outputs).all() and all(np.isfinite(g).all() and np.abs(g).max() < 1e8 for g in expected))
         check(model, atan(), steps=3, batch=2, neurons=3, tolerance=1e-8)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_code_without_an_adjoint_computes_bit_for_bit_the_same(name):
+    model = MODELS[name]
+    alone, whole = forward_kernel(model), derive_kernel(model, atan(2.0), model.parameters)
+    rng = np.random.default_rng(3)
+    names = [*whole.inputs, *whole.parameters, *(f"{s}_prev" for s in whole.states)]
+    values = {n: rng.normal(size=50).astype(np.float32) for n in names}
+    one, other = evaluate(alone.forward, values), evaluate(whole.forward, values)
+    assert (alone.backward, alone.history, alone.saved) == ((), (), ())
+    for n in (*whole.states, *whole.outputs):
+        np.testing.assert_array_equal(one[n], other[n])
+
+
+def test_running_a_network_does_not_load_sympy():
+    code = (
+        "import sys, numpy as np, snnc\n"
+        "net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF())\n"
+        "with snnc.compile(net, steps=2) as session: session.run(np.ones((2, 1, 4)))\n"
+        "print('sympy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
