@@ -79,6 +79,7 @@ def from_sequence(record: Array, info: OutputInfo) -> Array:
     The time axis stands first where the file has none and there are several steps; so does the batch axis behind it.
     """
     time, batch = info.layout.time_axis, info.layout.batch_axis
+    record = record[slice(*info.window)]
     if info.readout != "all":
         summary = summarise(record, info.readout)
         at = 0 if batch is None else batch - (time is not None and time < batch)
@@ -103,6 +104,8 @@ def summarise(record: Array, readout: str) -> Array:
             result = record.mean(axis=0)
         case "max":
             result = record.max(axis=0)
+        case "min":
+            result = record.min(axis=0)
         case _:
             raise ValueError(readout)
     return np.asarray(result)

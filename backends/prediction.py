@@ -37,7 +37,7 @@ def scores(program: StepProgram, output: OutputInfo, record: Array) -> Array:
     flat = record.reshape(*record.shape[:2], -1)
     if program.loss is not None and output.id == program.loss_output:
         return program.loss.scores(flat)
-    return summarise(flat, "sum" if output.readout == "all" else output.readout)
+    return summarise(flat[slice(*output.window)], "sum" if output.readout == "all" else output.readout)
 
 
 def check_labels(program: StepProgram, labels: Array, count: int, output: str | None = None) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from snnc.compiler.connections import Link
-from snnc.compiler.graph import Array, Conv, Linear, OneToOne, Pool, Reduce, Scale, Slice
+from snnc.compiler.graph import Array, Conv, Linear, OneToOne, Pad, Pool, Reduce, Scale, Slice, Sparse, Weighted
 from snnc.compiler.shapes import reduced_axes, size, sliced_axis
-from snnc.compiler.step_program import (
+from snnc.compiler.sparse import pattern_of
+from snnc.compiler.step_operations import (
     AnyBiasGradient,
     Arrival,
     BiasGradient,
-    ConnectionInfo,
-    ConnectionKind,
     Convolve,
     ConvolveBiasGradient,
     ConvolveInputGradient,
@@ -33,10 +32,16 @@ from snnc.compiler.step_program import (
     RescaleBiasGradient,
     RescaleInputGradient,
     RescaleWeightGradient,
+    SparseInputGradient,
+    SparseProduct,
+    SparseWeightGradient,
+    Surround,
+    SurroundGradient,
     Value,
     WeightGradient,
 )
-from snnc.compiler.step_program import OneToOne as OneToOneStep
+from snnc.compiler.step_operations import OneToOne as OneToOneStep
+from snnc.compiler.step_program import ConnectionInfo, ConnectionKind
 from snnc.compiler.windows import windows_of
 
 
@@ -45,6 +50,8 @@ def kind_of(link: Link) -> ConnectionKind:
     match link.operation:
         case Linear():
             return "dense"
+        case Sparse():
+            return "sparse"
         case Conv():
             return "convolution"
         case Pool():
@@ -53,6 +60,8 @@ def kind_of(link: Link) -> ConnectionKind:
             return "reduction"
         case Slice():
             return "slice"
+        case Pad():
+            return "pad"
         case Scale(weight=weight, bias=bias, learnable=learnable):
             values = size(link.shape)
             fits = weight.size in (1, values) and (bias is None or bias.size == values or (bias.size == 1 and not learnable))
@@ -64,7 +73,7 @@ def kind_of(link: Link) -> ConnectionKind:
 def weights_of(link: Link) -> tuple[Array | None, Array | None]:
     """Weight and bias of a connection as its parameters hold them."""
     operation = link.operation
-    if not isinstance(operation, Linear | OneToOne | Conv | Scale):
+    if not isinstance(operation, Weighted):
         return None, None
     weight, bias = operation.weight, None if isinstance(operation, OneToOne) else operation.bias
     if kind_of(link) != "one_to_one" or weight is None:
@@ -81,6 +90,8 @@ def arrival(info: ConnectionInfo, link: Link, current: str) -> Arrival:
     match info.kind, link.operation:
         case "dense", Linear() if weight is not None:
             return Dense(id_, source, weight, current)
+        case "sparse", Sparse() as sparse if weight is not None:
+            return SparseProduct(id_, source, weight, current, pattern_of(sparse))
         case "convolution", Conv(groups=groups) as conv if weight is not None:
             return Convolve(id_, source, weight, current, windows_of(link.label, conv, shape), groups, info.bias)
         case "pooling", Pool(kind=kind, count_padding=count) as pool:
@@ -91,13 +102,15 @@ def arrival(info: ConnectionInfo, link: Link, current: str) -> Arrival:
             return Reduction(id_, source, current, shape, reduced_axes(link.label, reduce, shape), reduction)
         case "slice", Slice(start=start, stop=stop) as part:
             return Cut(id_, source, current, shape, sliced_axis(link.label, part, shape), start, stop)
+        case "pad", Pad(padding=padding):
+            return Surround(id_, source, current, shape, padding)
         case _:
             return OneToOneStep(id_, source, weight, current, link.offset)
 
 
 def fills(info: ConnectionInfo) -> bool:
     """Tell whether the bias starts the current, one value a neuron; otherwise the arrival adds it."""
-    return info.bias is not None and info.kind in ("dense", "one_to_one")
+    return info.bias is not None and info.kind in ("dense", "sparse", "one_to_one")
 
 
 def input_gradient(op: Arrival) -> InputGradient:
@@ -105,6 +118,8 @@ def input_gradient(op: Arrival) -> InputGradient:
     match op:
         case Dense():
             return DenseInputGradient(op.connection, op.source, op.weight, op.target)
+        case SparseProduct():
+            return SparseInputGradient(op.connection, op.source, op.weight, op.target, op.pattern)
         case OneToOneStep():
             return OneToOneInputGradient(op.connection, op.source, op.weight, op.target, op.offset)
         case Convolve():
@@ -117,6 +132,8 @@ def input_gradient(op: Arrival) -> InputGradient:
             return ReductionGradient(op.connection, op.source, op.target, op.shape, op.axes, op.kind)
         case Cut():
             return CutGradient(op.connection, op.source, op.target, op.shape, op.axis, op.start, op.stop)
+        case Surround():
+            return SurroundGradient(op.connection, op.source, op.target, op.shape, op.padding)
 
 
 def weight_gradient(op: Arrival, gradient: str) -> WeightGradient:
@@ -124,6 +141,8 @@ def weight_gradient(op: Arrival, gradient: str) -> WeightGradient:
     match op:
         case Dense():
             return DenseWeightGradient(op.connection, op.source, op.target, gradient)
+        case SparseProduct():
+            return SparseWeightGradient(op.connection, op.source, op.target, gradient, op.pattern)
         case OneToOneStep():
             return OneToOneWeightGradient(op.connection, op.source, op.target, gradient, op.offset)
         case Convolve():

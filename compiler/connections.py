@@ -17,6 +17,7 @@ from snnc.compiler.graph import (
     Input,
     Linear,
     OneToOne,
+    Pad,
     Pool,
     Population,
     Reduce,
@@ -24,12 +25,14 @@ from snnc.compiler.graph import (
     Scale,
     Shape,
     Slice,
+    Sparse,
+    Weighted,
 )
 from snnc.compiler.shapes import PortMap, size
 
-Between: TypeAlias = Linear | OneToOne | Conv | Pool | Scale | Reduce | Slice
+Between: TypeAlias = Linear | Sparse | OneToOne | Conv | Pool | Scale | Reduce | Slice | Pad
 """What one connection does to the values on their way."""
-BETWEEN: Final = (Linear, OneToOne, Conv, Pool, Scale, Reduce, Slice, Reshape)
+BETWEEN: Final = (Linear, Sparse, OneToOne, Conv, Pool, Scale, Reduce, Slice, Pad, Reshape)
 """Operations that lie between two populations as one connection."""
 
 
@@ -53,7 +56,7 @@ class Link:
     @property
     def learnable(self) -> bool:
         """True when there are weights and training may change them."""
-        return isinstance(self.operation, Linear | OneToOne | Conv | Scale) and self.operation.learnable
+        return isinstance(self.operation, Weighted) and self.operation.learnable
 
 
 def links(graph: Graph, ports: PortMap) -> tuple[Link, ...]:
@@ -74,7 +77,10 @@ def _resolved(graph: Graph, ports: PortMap, edge: Edge) -> Iterator[Link]:
         case Reshape() | OneToOne(weight=None):
             (before,) = graph.incoming(edge.source)
             yield link(before, edge.source, None, before.delay + edge.delay)
-        case Linear() | OneToOne() | Conv() | Pool() | Scale() | Reduce() | Slice():
+        case Pad() as pad if (offset := _offset(pad, ports[edge.source, "out"].shape)) is not None:
+            (before,) = graph.incoming(edge.source)
+            yield link(before, edge.source, None, before.delay + edge.delay, offset)
+        case Linear() | Sparse() | OneToOne() | Conv() | Pool() | Scale() | Reduce() | Slice() | Pad():
             (before,) = graph.incoming(edge.source)
             yield link(before, edge.source, operation, before.delay + edge.delay)
         case Concat():
@@ -85,6 +91,14 @@ def _resolved(graph: Graph, ports: PortMap, edge: Edge) -> Iterator[Link]:
                 offset += size(ports[before.source, before.source_port].shape)
         case _:
             raise TypeError(f"{edge.source!r} ({type(operation).__name__}) should have become a relay")
+
+
+def _offset(pad: Pad, padded: Shape) -> int | None:
+    """Where the values start in the padded array, if they lie behind one another there."""
+    axis = next((i for i, n in enumerate(padded) if n > 1), 0)
+    if any(any(ends) for i, ends in enumerate(pad.padding) if i != axis):
+        return None
+    return pad.padding[axis][0] * size(padded[axis + 1 :])
 
 
 def recorded(graph: Graph, output: str) -> tuple[str, str, int]:

@@ -176,6 +176,18 @@ class NotOnMachineError(SnncError):
     code = "SNNC-E024"
 
 
+class PadError(GraphError):
+    """A padding has not one pair (before, after) of 0 or more for each axis of its input."""
+
+    code = "SNNC-E025"
+
+
+class SparsePatternError(GraphError):
+    """The places of a sparse weight's entries are no CSR pattern: out of range, not in order, given twice, or of the wrong number."""
+
+    code = "SNNC-E026"
+
+
 class EquationError(SnncError):
     """The text of a neuron's equations is not in snnc's equation language."""
 
@@ -198,3 +210,9 @@ class SurrogateValueError(SnncError):
     """The numbers of a surrogate derivative are too many, unreadable or out of range."""
 
     code = "SNNC-E104"
+
+
+class GraphDataError(SnncError):
+    """The description of a network, in a project folder or among a model file's metadata, is damaged or of another format."""
+
+    code = "SNNC-E027"

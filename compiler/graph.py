@@ -3,8 +3,8 @@
 ::
 
     Graph  = nodes (name -> Operation), edges (source port -> target port, delay)
-    Operation = Input | Linear | Conv | Pool | Scale | OneToOne | Add | Concat | Flatten | Reshape | Reduce | Slice
-              | Population | Output
+    Operation = Input | Linear | Sparse | Conv | Pool | Scale | OneToOne | Add | Concat | Flatten | Reshape | Reduce
+              | Slice | Pad | Population | Output
 
 An edge of delay 0 is read in the same step, of delay d at d steps later (before step d it reads the initial value,
 0 unless a state input says otherwise). Edges that meet at one port of a Population or of Add are summed.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import networkx as nx
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from snnc.compiler.surrogate import Surrogate
 Array: TypeAlias = npt.NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
 Kind: TypeAlias = Literal["spikes", "values"]
-Readout: TypeAlias = Literal["all", "last", "sum", "mean", "max"]
+Readout: TypeAlias = Literal["all", "last", "sum", "mean", "max", "min"]
 PoolKind: TypeAlias = Literal["average", "sum", "max"]
 ReduceKind: TypeAlias = Literal["sum", "mean", "max"]
 
@@ -54,6 +54,34 @@ class Linear:
     """``y = weight @ x + bias``; weight [outputs, inputs] as in PyTorch, bias [outputs] or None."""
 
     weight: Array
+    bias: Array | None = None
+    learnable: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse:
+    """``y = W @ x + bias``, where W of `shape` holds only some entries; training changes these, the others stay 0.
+
+    Parameters
+    ----------
+    weight
+        The entries [n], row by row.
+    indices
+        Column of each entry [n], int32, rising within a row.
+    indptr
+        [outputs + 1], int32: row k's entries are those from ``indptr[k]`` to ``indptr[k + 1]``, as in :class:`scipy.sparse.csr_array`.
+    shape
+        (outputs, inputs).
+    bias
+        [outputs] or None.
+    learnable
+        Whether training changes weight and bias.
+    """
+
+    weight: Array
+    indices: Array
+    indptr: Array
+    shape: tuple[int, int]
     bias: Array | None = None
     learnable: bool = True
 
@@ -175,6 +203,13 @@ class Slice:
     stop: int
 
 
+@dataclass(frozen=True)
+class Pad:
+    """Zeros around the values: `padding` is (before, after) for each axis of a sample."""
+
+    padding: tuple[tuple[int, int], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Population:
     """Neurons of one model.
@@ -205,15 +240,31 @@ class Population:
 
 @dataclass(frozen=True)
 class Output:
-    """A named result: the values of all steps, or one of their summaries over time."""
+    """A named result: the values of all steps, or one of their summaries over time.
+
+    Parameters
+    ----------
+    readout
+        What becomes of the values of the steps.
+    layout
+        Where time and batch stand in the result.
+    start, stop
+        Only the steps ``start <= t < stop`` take part; None stands for the end of the sequence.
+    """
 
     readout: Readout = "all"
     layout: Layout = Layout()
+    start: int = 0
+    stop: int | None = None
 
 
 Operation: TypeAlias = (
-    Input | Linear | Conv | Pool | Scale | OneToOne | Add | Concat | Flatten | Reshape | Reduce | Slice | Population | Output
+    Input | Linear | Sparse | Conv | Pool | Scale | OneToOne | Add | Concat | Flatten | Reshape | Reduce | Slice | Pad | Population | Output
 )
+
+Weighted: TypeAlias = Linear | Sparse | Conv | Scale | OneToOne
+"""Operations that have a `weight`, and training may change it."""
+WEIGHTED: Final = get_args(Weighted)
 
 
 @dataclass(frozen=True)

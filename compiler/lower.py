@@ -22,23 +22,8 @@ from snnc.compiler.neuron import NeuronModel
 from snnc.compiler.optimizers import Optimizer
 from snnc.compiler.passes.flow import run_flow
 from snnc.compiler.shapes import PortMap, port_map, size
-from snnc.compiler.step_program import (
-    Arrival,
-    Buffer,
-    ConnectionInfo,
-    Fill,
-    ForwardOp,
-    InputInfo,
-    Lifetime,
-    NeuronStep,
-    OutputInfo,
-    Parameter,
-    PopulationInfo,
-    Record,
-    Role,
-    StepProgram,
-    Value,
-)
+from snnc.compiler.step_operations import Arrival, Fill, ForwardOp, NeuronStep, Record, Value
+from snnc.compiler.step_program import Buffer, ConnectionInfo, InputInfo, Lifetime, OutputInfo, Parameter, PopulationInfo, Role, StepProgram
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiler.surrogates import atan
 from snnc.compiler.verify import verify
@@ -264,7 +249,8 @@ def _outputs(draft: _Draft) -> tuple[list[OutputInfo], list[Record]]:
         source, source_port, delay = recorded(draft.graph, name)
         value = Value(draft.sources[source, source_port], delay)
         record = draft.buffer(f"{id_}_record", "record", size(port.shape), "sequence", port.kind)
-        outputs.append(OutputInfo(id_, name, value, record, port.shape, operation.readout, operation.layout))
+        window = (operation.start, operation.stop)
+        outputs.append(OutputInfo(id_, name, value, record, port.shape, operation.readout, operation.layout, window))
         records.append(Record(id_, value, record))
     return outputs, records
 

@@ -10,19 +10,8 @@ from snnc.compiler.connections import Link
 from snnc.compiler.errors import NothingToLearnError
 from snnc.compiler.graph import Graph, Population
 from snnc.compiler.losses import Loss
-from snnc.compiler.step_program import (
-    Arrival,
-    BackwardOp,
-    Buffer,
-    ConnectionInfo,
-    NeuronAdjoint,
-    NeuronStep,
-    OptimizerStep,
-    OutputInfo,
-    Parameter,
-    PopulationInfo,
-    RecordAdjoint,
-)
+from snnc.compiler.step_operations import Arrival, BackwardOp, NeuronAdjoint, NeuronStep, OptimizerStep, RecordAdjoint
+from snnc.compiler.step_program import Buffer, ConnectionInfo, OutputInfo, Parameter, PopulationInfo
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from snnc.compiler.binary import is_binary
-from snnc.compiler.errors import AxisError, ConcatAxisError, UnconnectedError
+from snnc.compiler.errors import AxisError, ConcatAxisError, PadError, UnconnectedError
 from snnc.compiler.expression import Expression, Symbol
 from snnc.compiler.graph import (
     Add,
@@ -21,12 +21,14 @@ from snnc.compiler.graph import (
     Linear,
     OneToOne,
     Output,
+    Pad,
     Pool,
     Population,
     Reduce,
     Reshape,
     Shape,
     Slice,
+    Sparse,
     source_ports,
 )
 from snnc.compiler.neuron import NeuronModel
@@ -49,7 +51,7 @@ def port_map(graph: Graph) -> PortMap:
     """Find the shape and the kind of every port.
 
     A population's output is "spikes" when it is 0 or 1 by construction (or hands on such an input), an Input as it says;
-    Concat, Flatten, Reshape, Slice, a maximum and delays keep the kind; everything else is "values".
+    Concat, Flatten, Reshape, Slice, Pad, a maximum and delays keep the kind; everything else is "values".
 
     Raises
     ------
@@ -57,8 +59,8 @@ def port_map(graph: Graph) -> PortMap:
         A shape cannot be found because nothing that has one leads there.
     ConcatAxisError
         The axis of a Concat is not among those of its inputs.
-    AxisError, WindowError, ChannelError
-        A Slice, Reduce, Conv or Pool does not fit its input.
+    AxisError, PadError, WindowError, ChannelError
+        A Slice, Reduce, Pad, Conv or Pool does not fit its input.
     """
     shapes = _shapes(graph)
     kinds = _Kinds(graph)
@@ -89,9 +91,11 @@ def _shapes(graph: Graph) -> dict[tuple[str, str], Shape]:
             found.update({(name, port): operation.shape for port in source_ports(operation)})
         elif isinstance(operation, Linear):
             found[name, "out"] = operation.weight.shape[:1]
+        elif isinstance(operation, Sparse):
+            found[name, "out"] = operation.shape[:1]
         elif isinstance(operation, Reshape):
             found[name, "out"] = operation.shape
-    waiting = [n for n in graph.names if not isinstance(graph.operation(n), Input | Population | Linear | Reshape)]
+    waiting = [n for n in graph.names if not isinstance(graph.operation(n), Input | Population | Linear | Sparse | Reshape)]
     while waiting:
         left = []
         for name in waiting:
@@ -122,6 +126,9 @@ def _derived(graph: Graph, name: str, found: Mapping[tuple[str, str], Shape]) ->
         case Slice(start=start, stop=stop) as operation:
             axis = sliced_axis(name, operation, source)
             return (*source[:axis], stop - start, *source[axis + 1 :])
+        case Pad() as operation:
+            check_padding(name, operation, source)
+            return tuple(before + n + after for n, (before, after) in zip(source, operation.padding, strict=True))
         case OneToOne(weight=weight):
             return weight.shape if weight is not None and weight.ndim and not source else source
         case Concat(axis=axis):
@@ -174,6 +181,22 @@ def sliced_axis(name: str, operation: Slice, shape: Shape) -> int:
     return axis
 
 
+def check_padding(name: str, operation: Pad, shape: Shape) -> None:
+    """Check that the node `name` says for each axis of `shape` how many zeros it puts around.
+
+    Raises
+    ------
+    PadError
+        It does not, or a number is negative.
+    """
+    fits = len(operation.padding) == len(shape) and all(len(pair) == 2 and min(pair) >= 0 for pair in operation.padding)
+    if not fits:
+        raise PadError(
+            f"{name!r} pads an input of shape {shape} by {operation.padding}; give {len(shape)} pairs (before, after) of 0 or more, "
+            "one an axis."
+        )
+
+
 # ---- kinds -----------------------------------------------------------------------------------------------------------
 
 
@@ -204,7 +227,9 @@ class _Kinds:
             case Concat():
                 kinds = {self.of(e.source, e.source_port) for e in self.graph.incoming(name)}
                 return "spikes" if kinds == {"spikes"} else "values"
-            case Flatten() | Reshape() | Slice() | Add() | Output() | OneToOne(weight=None) | Pool(kind="max") | Reduce(kind="max"):
+            case Flatten() | Reshape() | Slice() | Pad() | Add() | Output():
+                return self._kept(name, None)
+            case OneToOne(weight=None) | Pool(kind="max") | Reduce(kind="max"):
                 return self._kept(name, None)
             case _:
                 return "values"

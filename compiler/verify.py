@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final, get_args
+from typing import get_args
 
 import networkx as nx
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from snnc.compiler.errors import (
     ConcatAxisError,
     CycleWithoutDelayError,
-    EmptyShapeError,
     InvalidValueError,
     NotFiniteError,
     ParameterShapeError,
@@ -19,7 +18,6 @@ from snnc.compiler.errors import (
     SeveralSourcesError,
     ShapeMismatchError,
     StateInputError,
-    TooLargeError,
     UnconnectedError,
     UnknownNodeError,
 )
@@ -42,12 +40,12 @@ from snnc.compiler.graph import (
     Reshape,
     Scale,
     Shape,
+    Sparse,
     source_ports,
 )
 from snnc.compiler.shapes import PortMap, compatible, port_map, size
-
-MAX_ELEMENTS: Final = 2**31 - 1
-"""Elements of one array, so that emitted code can index it with 32 bits."""
+from snnc.compiler.sizes import check_size
+from snnc.compiler.sparse import check_pattern
 
 
 def verify(graph: Graph, *, steps: int | None = None, batch: int | None = None) -> PortMap:
@@ -69,6 +67,7 @@ def verify(graph: Graph, *, steps: int | None = None, batch: int | None = None) 
         if number is not None and number < 1:
             raise InvalidValueError(f"{label} is {number}; a network runs at least 1 step on at least 1 sample.")
     _check_ends(graph)
+    _check_windows(graph, steps or graph.steps)
     _check_ports(graph)
     _check_sizes(graph)
     _check_connected(graph)
@@ -80,28 +79,19 @@ def verify(graph: Graph, *, steps: int | None = None, batch: int | None = None) 
     return ports
 
 
-def check_size(shape: Shape, what: str) -> None:
-    """Refuse a shape that holds nothing or more than :data:`MAX_ELEMENTS`, before memory for it is taken.
-
-    Raises
-    ------
-    EmptyShapeError
-        An axis is below 1.
-    TooLargeError
-        There are too many elements.
-    """
-    if any(n < 1 for n in shape):
-        raise EmptyShapeError(f"{what} has shape {shape}; every size is at least 1.")
-    if size(shape) > MAX_ELEMENTS:
-        raise TooLargeError(
-            f"{what} has shape {shape}: {size(shape)} elements, more than the {MAX_ELEMENTS} that can be addressed; split it."
-        )
-
-
 def _check_ends(graph: Graph) -> None:
     for kind, article in ((Input, "input"), (Output, "output")):
         if next(graph.of_type(kind), None) is None:
             raise UnconnectedError(f"the network {graph.name!r} has no {article}; add one.")
+
+
+def _check_windows(graph: Graph, steps: int | None) -> None:
+    for name, output in graph.of_type(Output):
+        start, stop = output.start, output.stop
+        if start < 0 or (stop is not None and stop <= start) or (steps is not None and max(start + 1, stop or 0) > steps):
+            until = "to the end" if stop is None else f"to {stop}"
+            has = "" if steps is None else f"; the sequence has {steps}"
+            raise InvalidValueError(f"the output {name!r} reads the steps from {start} {until}{has}. Give 0 <= start < stop <= steps.")
 
 
 def _check_ports(graph: Graph) -> None:
@@ -138,6 +128,11 @@ def _check_sizes(graph: Graph) -> None:
                 check_size(shape, repr(name))
             case Linear() | Conv() as operation:
                 _check_weight(name, operation)
+            case Sparse() as sparse:
+                for length in sparse.shape:
+                    check_size((length,), f"the weight of {name!r}")
+                check_pattern(name, sparse)
+                _check_bias(name, sparse.bias, sparse.shape)
             case Pool(kind=kind) if kind not in get_args(PoolKind):
                 raise InvalidValueError(f"{name!r} pools by {kind!r}; it is one of {', '.join(get_args(PoolKind))}.")
             case Reduce(kind=kind) if kind not in get_args(ReduceKind):
@@ -158,8 +153,12 @@ def _check_weight(name: str, operation: Linear | Conv) -> None:
     if weight.ndim not in axes:
         raise ParameterShapeError(f"the weight of {name!r} has shape {weight.shape}; it must be {wanted}.")
     check_size(weight.shape, f"the weight of {name!r}")
-    if bias is not None and bias.shape != weight.shape[:1]:
-        raise ParameterShapeError(f"the bias of {name!r} has shape {bias.shape}; its weight {weight.shape} needs {weight.shape[:1]}.")
+    _check_bias(name, bias, weight.shape)
+
+
+def _check_bias(name: str, bias: Array | None, weight: Shape) -> None:
+    if bias is not None and bias.shape != weight[:1]:
+        raise ParameterShapeError(f"the bias of {name!r} has shape {bias.shape}; its weight {weight} needs {weight[:1]}.")
 
 
 def _check_population(name: str, population: Population) -> None:
@@ -210,7 +209,8 @@ def _check_values(graph: Graph) -> None:
 def _arrays(graph: Graph) -> Iterator[tuple[str, str, Array]]:
     for name in graph.names:
         match graph.operation(name):
-            case Linear(weight=weight, bias=bias) | Conv(weight=weight, bias=bias) | Scale(weight=weight, bias=bias):
+            case Linear() | Sparse() | Conv() | Scale() as operation:
+                weight, bias = operation.weight, operation.bias
                 yield name, "the weight", weight
                 if bias is not None:
                     yield name, "the bias", bias
@@ -277,6 +277,8 @@ def _wanted(graph: Graph, edge: Edge, ports: PortMap) -> Shape | None:
             return shape
         case Linear(weight=weight):
             return weight.shape[1:]
+        case Sparse(shape=shape):
+            return shape[1:]
         case OneToOne(weight=weight) if weight is not None and weight.ndim:
             return weight.shape
         case Add():

@@ -9,7 +9,8 @@ from snnc.backends.poplar.forward import BlockVertex, clock_fields, first_field
 from snnc.backends.poplar.links import bus_fields, gradient_fields, incoming, is_shared, parameter_field
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, Field, integer, number, scalar, vector
-from snnc.compiler.step_program import ConnectionInfo, NeuronAdjoint, PopulationInfo, RecordAdjoint
+from snnc.compiler.step_operations import NeuronAdjoint, RecordAdjoint
+from snnc.compiler.step_program import ConnectionInfo, PopulationInfo
 
 BACKWARD: Final = BlockVertex(
     "backward", "Backward", "The adjoint of one step, and what it adds to gradients.", "backward_neurons", "backward"

@@ -10,7 +10,8 @@ from snnc.backends.poplar.links import bus_fields, incoming, parameter_field, we
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
 from snnc.compiler.kernel import Kernel
-from snnc.compiler.step_program import NeuronStep, PopulationInfo
+from snnc.compiler.step_operations import NeuronStep
+from snnc.compiler.step_program import PopulationInfo
 
 
 @dataclass(frozen=True)

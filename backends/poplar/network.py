@@ -10,9 +10,8 @@ from functools import cached_property
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
 from snnc.compiler.mapping.cost import CodeletCost, codelet_costs
 from snnc.compiler.plan import BusPlan, Plan, PopulationPlan
-from snnc.compiler.step_program import (
+from snnc.compiler.step_operations import (
     BiasGradient,
-    ConnectionInfo,
     DenseInputGradient,
     DenseWeightGradient,
     Fill,
@@ -21,10 +20,8 @@ from snnc.compiler.step_program import (
     OneToOne,
     OneToOneInputGradient,
     OneToOneWeightGradient,
-    OutputInfo,
-    PopulationInfo,
-    StepProgram,
 )
+from snnc.compiler.step_program import ConnectionInfo, OutputInfo, PopulationInfo, StepProgram
 
 
 @dataclass(frozen=True)

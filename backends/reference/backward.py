@@ -11,10 +11,11 @@ from snnc.backends.reference.convolution import convolve_input_gradient, convolv
 from snnc.backends.reference.forward import population_of
 from snnc.backends.reference.memory import Memory
 from snnc.backends.reference.pooling import pool_gradient, reduce_gradient
-from snnc.backends.reference.scaling import cut, rescale, sum_to
+from snnc.backends.reference.scaling import cut, inside, rescale, sum_to
+from snnc.backends.reference.sparse import sparse_input_gradient, sparse_weight_gradient
 from snnc.compiler.interpret import evaluate
 from snnc.compiler.shapes import size
-from snnc.compiler.step_program import (
+from snnc.compiler.step_operations import (
     BackwardOp,
     BiasGradient,
     ConvolveBiasGradient,
@@ -32,6 +33,9 @@ from snnc.compiler.step_program import (
     RescaleBiasGradient,
     RescaleInputGradient,
     RescaleWeightGradient,
+    SparseInputGradient,
+    SparseWeightGradient,
+    SurroundGradient,
     Value,
 )
 
@@ -86,6 +90,17 @@ def _dense_input(op: DenseInputGradient, memory: Memory, t: int) -> None:
 @run_backward.register
 def _dense_weight(op: DenseWeightGradient, memory: Memory, t: int) -> None:
     memory[op.gradient][:] += memory[f"d_{op.target}"].T @ memory.read(op.source, t)
+
+
+@run_backward.register
+def _sparse_input(op: SparseInputGradient, memory: Memory, t: int) -> None:
+    if t >= op.source.delay:
+        _add_to_source(memory, op.source, t, sparse_input_gradient(memory[f"d_{op.target}"], memory[op.weight], op.pattern))
+
+
+@run_backward.register
+def _sparse_weight(op: SparseWeightGradient, memory: Memory, t: int) -> None:
+    memory[op.gradient][:] += sparse_weight_gradient(memory[f"d_{op.target}"], memory.read(op.source, t), op.pattern)
 
 
 @run_backward.register
@@ -162,3 +177,9 @@ def _cut(op: CutGradient, memory: Memory, t: int) -> None:
     if t >= op.source.delay:
         part = cut(memory[f"d_{op.source.buffer}"][t - op.source.delay], op.shape, op.axis, op.start, op.stop)
         part += memory[f"d_{op.target}"].reshape(part.shape)
+
+
+@run_backward.register
+def _surround(op: SurroundGradient, memory: Memory, t: int) -> None:
+    part = inside(memory[f"d_{op.target}"], op.shape, op.padding)
+    _add_to_source(memory, op.source, t, part.reshape(memory.batch, -1))

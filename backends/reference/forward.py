@@ -7,9 +7,10 @@ from functools import singledispatch
 from snnc.backends.reference.convolution import convolve, per_channel
 from snnc.backends.reference.memory import Memory
 from snnc.backends.reference.pooling import pool, reduce
-from snnc.backends.reference.scaling import cut, rescale
+from snnc.backends.reference.scaling import cut, inside, rescale
+from snnc.backends.reference.sparse import sparse_product
 from snnc.compiler.interpret import evaluate
-from snnc.compiler.step_program import (
+from snnc.compiler.step_operations import (
     Convolve,
     Cut,
     Dense,
@@ -18,11 +19,13 @@ from snnc.compiler.step_program import (
     NeuronStep,
     OneToOne,
     Pooling,
-    PopulationInfo,
     Record,
     Reduction,
     Rescale,
+    SparseProduct,
+    Surround,
 )
+from snnc.compiler.step_program import PopulationInfo
 
 
 @singledispatch
@@ -41,6 +44,11 @@ def _fill(op: Fill, memory: Memory, t: int) -> None:
 @run_forward.register
 def _dense(op: Dense, memory: Memory, t: int) -> None:
     memory[op.target][:] += memory.read(op.source, t) @ memory[op.weight].T
+
+
+@run_forward.register
+def _sparse(op: SparseProduct, memory: Memory, t: int) -> None:
+    memory[op.target][:] += sparse_product(memory.read(op.source, t), memory[op.weight], op.pattern)
 
 
 @run_forward.register
@@ -79,6 +87,12 @@ def _reduction(op: Reduction, memory: Memory, t: int) -> None:
 @run_forward.register
 def _cut(op: Cut, memory: Memory, t: int) -> None:
     memory[op.target][:] += cut(memory.read(op.source, t), op.shape, op.axis, op.start, op.stop).reshape(memory.batch, -1)
+
+
+@run_forward.register
+def _surround(op: Surround, memory: Memory, t: int) -> None:
+    part = inside(memory[op.target], op.shape, op.padding)
+    part += memory.read(op.source, t).reshape(part.shape)
 
 
 @run_forward.register

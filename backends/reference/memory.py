@@ -12,7 +12,8 @@ import numpy as np
 
 from snnc.backends.engine import Array, Initial
 from snnc.backends.errors import MemoryNeededError
-from snnc.compiler.step_program import Buffer, StepProgram, Value
+from snnc.compiler.step_operations import Value
+from snnc.compiler.step_program import Buffer, StepProgram
 
 
 @dataclass

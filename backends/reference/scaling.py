@@ -1,4 +1,4 @@
-"""Products with arrays that are broadcast, and slices."""
+"""Products with arrays that are broadcast, slices, and zeros around values."""
 
 from __future__ import annotations
 
@@ -24,3 +24,10 @@ def sum_to(values: Array, shape: Shape, wanted: Shape) -> Array:
 def cut(x: Array, shape: Shape, axis: int, start: int, stop: int) -> Array:
     """View the values ``start <= i < stop`` along `axis` of [B, *shape], which is given flattened; as [B, …] of several axes."""
     return x.reshape(len(x), *shape)[(slice(None),) * (axis + 1) + (slice(start, stop),)]
+
+
+def inside(x: Array, shape: Shape, padding: tuple[tuple[int, int], ...]) -> Array:
+    """View what lies inside of `padding` around `shape` of [B, padded shape], which is given flattened; as [B, *shape]."""
+    padded = tuple(before + n + after for n, (before, after) in zip(shape, padding, strict=True))
+    some = tuple(slice(before, before + n) for n, (before, _) in zip(shape, padding, strict=True))
+    return x.reshape(len(x), *padded)[(slice(None), *some)]

@@ -10,7 +10,8 @@ import numpy as np
 from snnc.backends.engine import Array, Initial
 from snnc.backends.reference.forward import run_forward
 from snnc.backends.reference.memory import Memory
-from snnc.compiler.step_program import Fill, NeuronStep, StepProgram
+from snnc.compiler.step_operations import Fill, NeuronStep
+from snnc.compiler.step_program import StepProgram
 
 
 class Window:

@@ -8,18 +8,16 @@ from dataclasses import dataclass
 
 from snnc.compiler.graph import Kind
 from snnc.compiler.kernel import Kernel
-from snnc.compiler.step_program import (
-    ConnectionInfo,
+from snnc.compiler.step_operations import (
     DenseInputGradient,
     DenseWeightGradient,
     Fill,
     NeuronStep,
     OneToOneInputGradient,
     OneToOneWeightGradient,
-    PopulationInfo,
     RecordAdjoint,
-    StepProgram,
 )
+from snnc.compiler.step_program import ConnectionInfo, PopulationInfo, StepProgram
 
 
 @dataclass(frozen=True)

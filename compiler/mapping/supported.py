@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from snnc.compiler.errors import NotOnMachineError
-from snnc.compiler.step_program import Convolve, Cut, Pooling, Reduction, Rescale, StepProgram
+from snnc.compiler.step_operations import Convolve, Cut, Pooling, Reduction, Rescale, SparseProduct, Surround
+from snnc.compiler.step_program import StepProgram
 
 REFERENCE_ONLY: Final = {
     Convolve: "a convolution",
@@ -13,6 +14,8 @@ REFERENCE_ONLY: Final = {
     Rescale: "a scale that is broadcast over several values",
     Reduction: "a reduction",
     Cut: "a slice",
+    Surround: "a padding",
+    SparseProduct: "a sparse connection that learns",
 }
 
 
@@ -24,7 +27,7 @@ def check_supported(program: StepProgram) -> None:
     NotOnMachineError
         With the first of them, and how many there are.
     """
-    found = [op for op in program.forward if isinstance(op, Convolve | Pooling | Rescale | Reduction | Cut)]
+    found = [op for op in program.forward if isinstance(op, Convolve | Pooling | Rescale | Reduction | Cut | Surround | SparseProduct)]
     if found:
         label = next(c.label for c in program.connections if c.id == found[0].connection)
         what = REFERENCE_ONLY[type(found[0])]

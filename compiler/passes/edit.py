@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from snnc.compiler.graph import Edge, Flatten, Graph, Linear, Operation, Population, Reshape
+from snnc.compiler.graph import Edge, Flatten, Graph, Linear, Operation, Population, Reshape, Sparse
 from snnc.compiler.shapes import PortMap, compatible
 
 
@@ -51,7 +51,7 @@ def can_bypass(graph: Graph, name: str, ports: PortMap) -> bool:
         if after.delay and has_initial_value(graph, before):
             return False
         match graph.operation(after.target):
-            case Linear() | Flatten() | Reshape():
+            case Linear() | Sparse() | Flatten() | Reshape():
                 fits = True
             case Population(shape=shape):
                 fits = compatible(source, shape)

@@ -17,12 +17,14 @@ from snnc.compiler.graph import (
     Linear,
     OneToOne,
     Output,
+    Pad,
     Pool,
     Population,
     Reduce,
     Reshape,
     Scale,
     Slice,
+    Sparse,
 )
 from snnc.compiler.shapes import port_map
 from snnc.compiler.surrogates import atan
@@ -101,7 +103,7 @@ class TorchGraph(torch.nn.Module):
         self.ports = port_map(graph)
         for name in graph.names:
             operation = graph.operation(name)
-            if isinstance(operation, Linear | OneToOne | Conv | Scale) and operation.weight is not None:
+            if isinstance(operation, Linear | Sparse | OneToOne | Conv | Scale) and operation.weight is not None:
                 self._add(f"{name}.weight", operation.weight, operation.learnable)
                 if getattr(operation, "bias", None) is not None:
                     self._add(f"{name}.bias", operation.bias, operation.learnable)
@@ -158,6 +160,12 @@ class TorchGraph(torch.nn.Module):
             case Linear():
                 value = arrivals[0].reshape(batch, -1) @ self.values[f"{name}.weight"].T
                 value = value + self.values[f"{name}.bias"] if operation.bias is not None else value
+            case Sparse(shape=shape, indices=indices, indptr=indptr):
+                rows = torch.tensor([row for row in range(shape[0]) for _ in range(indptr[row], indptr[row + 1])])
+                places = (rows, torch.tensor(indices, dtype=torch.int64))
+                weight = torch.zeros(shape, dtype=self.dtype).index_put(places, self.values[f"{name}.weight"])
+                value = arrivals[0].reshape(batch, -1) @ weight.T
+                value = value + self.values[f"{name}.bias"] if operation.bias is not None else value
             case Conv():
                 value = convolve(operation, arrivals[0], self.values[f"{name}.weight"], self.values.get(f"{name}.bias"))
             case Pool():
@@ -171,6 +179,8 @@ class TorchGraph(torch.nn.Module):
                 value = reduced(operation, arrivals[0])
             case Slice(axis=axis, start=start, stop=stop):
                 value = arrivals[0].narrow(axis + 1 if axis >= 0 else axis, start, stop - start)
+            case Pad(padding=padding):
+                value = torch.nn.functional.pad(arrivals[0], [n for pair in reversed(padding) for n in pair])
             case OneToOne():
                 value = arrivals[0] * self.values[f"{name}.weight"] if operation.weight is not None else arrivals[0]
             case Concat(axis=axis):

@@ -22,12 +22,14 @@ from snnc.compiler.graph import (
     Input,
     Linear,
     Output,
+    Pad,
     Pool,
     Population,
     Reduce,
     Reshape,
     Scale,
     Slice,
+    Sparse,
     source_ports,
 )
 from snnc.compiler.losses import parse_loss
@@ -421,7 +423,7 @@ def test_folding_the_normalisation_changes_no_result():
 
 def random_operation(draw, shape):
     """An operation that fits `shape`."""
-    kind = draw(st.sampled_from(["conv", "pool", "scale", "reduce", "slice", "reshape", "linear", "flatten", "neurons"]))
+    kind = draw(st.sampled_from(["conv", "pool", "scale", "reduce", "slice", "pad", "reshape", "linear", "sparse", "flatten", "neurons"]))
     dimensions = len(shape) - 1
     if kind in ("conv", "pool") and dimensions in (1, 2):
         kernel = tuple(draw(st.integers(1, min(3, n))) for n in shape[1:])
@@ -443,6 +445,14 @@ def random_operation(draw, shape):
         return Reshape(draw(st.sampled_from([shape[::-1], (1, *shape), (int(np.prod(shape)),)])))
     if kind == "linear":
         return Linear(np.asarray(vary((4, int(np.prod(shape))), 1), np.float32), np.ones(4, np.float32) if draw(st.booleans()) else None)
+    if kind == "pad":
+        return Pad(tuple((draw(st.integers(0, 2)), draw(st.integers(0, 2))) for _ in shape))
+    if kind == "sparse":
+        inputs, bias = int(np.prod(shape)), np.ones(4, np.float32) if draw(st.booleans()) else None
+        columns = [sorted(draw(st.sets(st.integers(0, inputs - 1), max_size=3))) for _ in range(3)] + [[draw(st.integers(0, inputs - 1))]]
+        indptr = np.cumsum([0, *map(len, columns)], dtype=np.int32)
+        indices = np.concatenate([np.array(c, np.int32) for c in columns])
+        return Sparse(np.asarray(vary(len(indices), 1), np.float32), indices, indptr, (4, inputs), bias)
     return fire(*shape) if kind == "neurons" else Flatten()
 
 

@@ -18,7 +18,7 @@ from snnc.compiler.optimizers import Adam
 from snnc.compiler.passes.flow import run_flow
 from snnc.compiler.passes.fold_scale import FoldScale
 from snnc.compiler.shapes import Port, port_map
-from snnc.compiler.step_program import (
+from snnc.compiler.step_operations import (
     Convolve,
     ConvolveBiasGradient,
     ConvolveInputGradient,
@@ -30,7 +30,7 @@ from snnc.compiler.step_program import (
     Reduction,
     Rescale,
 )
-from snnc.compiler.step_program import OneToOne as OneToOneStep
+from snnc.compiler.step_operations import OneToOne as OneToOneStep
 from snnc.compiler.targets import load_target
 from snnc.compiler.verify import verify
 from snnc.compiler.windows import windows_of

@@ -11,7 +11,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
 from snnc.compiler.neurons import LI, LIF, CubaLIF
 from snnc.compiler.optimizers import Adam
-from snnc.compiler.step_program import (
+from snnc.compiler.step_operations import (
     DenseInputGradient,
     DenseWeightGradient,
     Fill,
@@ -21,7 +21,7 @@ from snnc.compiler.step_program import (
     RecordAdjoint,
     Value,
 )
-from snnc.compiler.step_program import OneToOne as OneToOneOp
+from snnc.compiler.step_operations import OneToOne as OneToOneOp
 
 
 def weight(outputs, inputs):

@@ -12,26 +12,20 @@ from snnc.compiler.graph import Layout
 from snnc.compiler.losses.ce_mean_membrane import CrossEntropyMeanMembrane
 from snnc.compiler.neuron import neuron
 from snnc.compiler.optimizers import Adam
-from snnc.compiler.step_program import (
+from snnc.compiler.step_operations import (
     BiasGradient,
-    Buffer,
-    ConnectionInfo,
     Dense,
     DenseInputGradient,
     DenseWeightGradient,
     Fill,
-    InputInfo,
     NeuronAdjoint,
     NeuronStep,
     OptimizerStep,
-    OutputInfo,
-    Parameter,
-    PopulationInfo,
     Record,
     RecordAdjoint,
-    StepProgram,
     Value,
 )
+from snnc.compiler.step_program import Buffer, ConnectionInfo, InputInfo, OutputInfo, Parameter, PopulationInfo, StepProgram
 from snnc.compiler.surrogates import parse_surrogate
 
 LIF = neuron("LIF", states={"v": 0}, params={"beta": 0.9}, equations="v = beta*v*(1 - detach(spike(v - 1))) + i\ns = spike(v - 1)")

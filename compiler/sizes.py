@@ -1,0 +1,30 @@
+"""How large an array may be, asked before memory for it is taken."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from snnc.compiler.errors import EmptyShapeError, TooLargeError
+from snnc.compiler.graph import Shape
+
+MAX_ELEMENTS: Final = 2**31 - 1
+"""Elements of one array, so that emitted code can index it with 32 bits."""
+
+
+def check_size(shape: Shape, what: str) -> None:
+    """Refuse a shape that holds nothing or more than :data:`MAX_ELEMENTS`, before memory for it is taken.
+
+    Raises
+    ------
+    EmptyShapeError
+        An axis is below 1.
+    TooLargeError
+        There are too many elements.
+    """
+    if any(n < 1 for n in shape):
+        raise EmptyShapeError(f"{what} has shape {shape}; every size is at least 1.")
+    if math.prod(shape) > MAX_ELEMENTS:
+        raise TooLargeError(
+            f"{what} has shape {shape}: {math.prod(shape)} elements, more than the {MAX_ELEMENTS} that can be addressed; split it."
+        )
