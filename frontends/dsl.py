@@ -1,36 +1,26 @@
-"""Networks written in Python: nodes, connections and outputs, checked as they are written."""
+"""Networks written in Python: nodes, groups, connections and outputs, checked as they are written."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from snnc.compiler.errors import CycleWithoutDelayError, InvalidValueError
-from snnc.compiler.graph import Array, Flatten, Graph, Input, Kind, Output, Population, Readout, Shape, source_ports
+from snnc.compiler.errors import CycleWithoutDelayError, DuplicateNodeError, InvalidValueError, UnknownNodeError
+from snnc.compiler.graph import Array, Graph, Input, Kind, Output, Population, Readout, Shape, source_ports
 from snnc.compiler.neuron import NeuronModel
+from snnc.compiler.passes.edit import fresh_name
+from snnc.compiler.sizes import check_size
 from snnc.compiler.surrogate import Surrogate
-from snnc.frontends.connections import Connection, Dense, OneToOne
+from snnc.frontends.connections import Connection, Dense
 from snnc.frontends.errors import ConnectionKindError, EmptyNetworkError, ForeignNodeError, NetworkShapeError, PopulationOptionError
+from snnc.frontends.nodes import Group, Node, grouped
+from snnc.frontends.wiring import Wiring, build_chain, part_text, shape_after
 
 ShapeLike: TypeAlias = "int | Iterable[int]"
-
-
-@dataclass(frozen=True)
-class Node:
-    """A node of a network, as :meth:`Network.input` and :meth:`Network.population` return it."""
-
-    name: str
-    shape: Shape
-    network: Network
-
-    def __repr__(self) -> str:
-        return f"Node({self.name!r}, {self.shape})"
 
 
 class Network:
@@ -124,11 +114,79 @@ class Network:
         population = Population(model, size, _values(parameters, size, what), learn, _values(initial, size, what), surrogate)
         return self._node(self._graph.add(label, population), size)
 
+    def group(self, *nodes: Node, name: str | None = None) -> Group:
+        """Join nodes into one to connect from, to connect to, and to put out.
+
+        As a source, a group gives the values of its nodes behind one another along their first axis; as a target, each of its nodes gets
+        its part of what arrives. Parameters and states stay those of the nodes.
+
+        Parameters
+        ----------
+        nodes
+            Inputs, populations, parts of such (``hidden[:80]``) or groups; their shapes agree but for the first axis.
+        name
+            For messages and names of connections; by default the nodes' names.
+
+        Raises
+        ------
+        GroupError
+            Their shapes do not agree.
+
+        Examples
+        --------
+        >>> import snnc
+        >>> net = snnc.Network()
+        >>> spikes = net.input(10)
+        >>> exciting = net.population(80, snnc.LIF(beta=0.9), name="exciting")
+        >>> inhibiting = net.population(20, snnc.LIF(beta=0.8), name="inhibiting")
+        >>> both = net.group(exciting, inhibiting, name="cortex")
+        >>> net.connect(spikes, both, snnc.Dense())
+        >>> net.connect(both, exciting[:40], snnc.Sparse(density=0.1), delay=1)
+        >>> both.shape
+        (100,)
+        """
+        for node in nodes:
+            self._own(node)
+        return grouped(self, nodes, name)
+
+    def shape_after(self, source: Node, connection: Connection | Sequence[Connection]) -> Shape:
+        """Return the shape of what `connection` makes of `source`, for the population behind it.
+
+        Parameters
+        ----------
+        source
+            A node of this network.
+        connection
+            One, or several that follow one another; each says how many neurons it has (``Dense(100)``).
+
+        Raises
+        ------
+        SnncError
+            They do not fit `source` or one another.
+
+        Examples
+        --------
+        >>> import snnc
+        >>> net = snnc.Network()
+        >>> image = net.input((1, 28, 28))
+        >>> layer = [snnc.Conv(16, 5), snnc.MaxPool(2)]
+        >>> hidden = net.population(net.shape_after(image, layer), snnc.LIF(beta=0.9))
+        >>> net.connect(image, hidden, layer)
+        >>> hidden.shape
+        (16, 12, 12)
+        """
+        self._own(source)
+        where = f"the connection behind {source.name!r}"
+        chain, shape = _chain(connection, where), source.shape
+        for number, part in enumerate(chain):
+            shape = shape_after(part, shape, part_text(where, chain, number))
+        return shape
+
     def connect(
         self,
         source: Node,
         target: Node,
-        connection: Connection | None = None,
+        connection: Connection | Sequence[Connection] | None = None,
         *,
         delay: int = 0,
         source_port: str = "",
@@ -140,44 +198,38 @@ class Network:
         Parameters
         ----------
         source, target
-            Nodes of this network; `target` is a population.
+            Inputs, populations, parts of such (``hidden[:80]``) and groups of this network; no input can be a `target`.
         connection
-            ``snnc.Dense()`` (default) or ``snnc.OneToOne()``.
+            ``snnc.Dense()`` (default), ``Sparse``, ``OneToOne``, ``Conv``, ``MaxPool``, ``AvgPool``, ``SumPool``, ``Flatten``, or a list of
+            such, applied in order.
         delay
             Steps between the source's value and its use; a cycle needs 1 or more somewhere.
         source_port, target_port
             Which output or state of the source, which input of the target; by default the first.
         name
-            Under which weights are saved; by default ``"<source>_to_<target>"``.
+            Under which weights are saved; by default ``"<source>_to_<target>"``. In a list of connections, the kind of each is added
+            (``"input_to_hidden_conv"``), with a delay for each weight a number for each delay, the shortest first.
 
         Raises
         ------
-        ConnectionShapeError
-            Sizes do not fit.
-        CycleWithoutDelayError
-            The connection closes a cycle without delay.
+        SnncError
+            A subclass for each fault: sizes do not fit, windows do not fit, an array is no weight, or the connection closes a cycle without
+            delay. The network is as it was.
         """
         self._own(source)
         self._own(target)
-        kind = Dense() if connection is None else connection
         where = f"the connection {source.name!r} -> {target.name!r}"
-        if not isinstance(kind, Dense | OneToOne):
-            raise ConnectionKindError(f"{where} is {kind!r}; give snnc.Dense() or snnc.OneToOne().")
+        chain = _chain(Dense() if connection is None else connection, where)
         steps = _whole(delay, f"{where}: the delay", 0)
         self._check_port(source, source_port)
-        self._check_cycle(source.name, target.name, steps)
-        operation = kind.build(source.shape, target.shape, (self.seed, self._connections), where)
-        trial = self._graph.copy()
-        start, port = source.name, source_port
-        label = name or self._free(f"{source.name}_to_{target.name}")
-        if isinstance(kind, Dense) and len(source.shape) > 1:
-            flat = trial.add(self._free(f"{label}_flat"), Flatten())
-            trial.connect(start, flat, source_port=port, delay=steps)
-            start, port, steps = flat, "", 0
-        trial.add(label, operation)
-        trial.connect(start, label, source_port=port, delay=steps)
-        trial.connect(label, target.name, target_port=target_port)
-        self._graph, self._connections = trial, self._connections + 1
+        self._check_target(target, target_port, where)
+        stages = build_chain(chain, source.shape, target.shape, (self.seed, self._connections), where)
+        self._check_cycle(source, target, steps + sum(stage.least_delay for stage in stages))
+        if name is not None and name in self._graph.names:
+            raise DuplicateNodeError(f"{where} is called {name!r}, as another node of the network is; names must differ.")
+        label = name or self._free(f"{source.label}_to_{target.label}")
+        Wiring(self._graph, label).connect(stages, (source, source_port), (target, target_port), steps)
+        self._connections += 1
 
     def output(self, node: Node, port: str = "", readout: Readout = "all", name: str | None = None) -> str:
         """Name a result.
@@ -185,7 +237,7 @@ class Network:
         Parameters
         ----------
         node
-            A population.
+            A population, a part of one (``hidden[:10]``), or a group.
         port
             Which output or state of it (``"v"``); by default the first.
         readout
@@ -203,7 +255,8 @@ class Network:
         if readout not in ("all", "last", "sum", "mean", "max"):
             raise InvalidValueError(f"the readout {readout!r} of {node.name!r} is not known; choose all, last, sum, mean or max.")
         label = self._graph.add(name or self._free("output"), Output(readout))
-        self._graph.connect(node.name, label, source_port=port)
+        tap = Wiring(self._graph, label).fetch(node, port)
+        self._graph.connect(tap.name, label, source_port=tap.port)
         return label
 
     def graph(self) -> Graph:
@@ -236,26 +289,42 @@ class Network:
             raise ForeignNodeError(f"{node!r} is not a node of the network {self.name!r}; give what its input() or population() returned.")
 
     def _free(self, base: str) -> str:
-        name, count = base, 1
-        while name in self._graph.names:
-            count += 1
-            name = f"{base}{count}"
-        return name
+        return fresh_name(self._graph, base)
 
     def _check_port(self, node: Node, port: str) -> None:
-        ports = source_ports(self._graph.operation(node.name))
-        if port and port not in ports:
-            raise PopulationOptionError(f"{node.name!r} has no output or state {port!r}; it has {', '.join(ports)}.")
+        for leaf in node.leaves:
+            ports = source_ports(self._graph.operation(leaf.name))
+            if port and port not in ports:
+                raise PopulationOptionError(f"{leaf.name!r} has no output or state {port!r}; it has {', '.join(ports)}.")
 
-    def _check_cycle(self, source: str, target: str, delay: int) -> None:
+    def _check_target(self, node: Node, port: str, where: str) -> None:
+        for leaf in node.leaves:
+            operation = self._graph.operation(leaf.name)
+            if not isinstance(operation, Population):
+                raise UnknownNodeError(f"{where}: {leaf.name!r} is an input of the network; nothing can be connected in front of it.")
+            if port and port not in operation.model.inputs:
+                raise UnknownNodeError(f"{where}: {leaf.name!r} has no input port {port!r}; it has {', '.join(operation.model.inputs)}.")
+
+    def _check_cycle(self, source: Node, target: Node, delay: int) -> None:
         if delay:
             return
-        now: nx.DiGraph[str] = nx.DiGraph()
-        now.add_edges_from((e.source, e.target) for e in self._graph.edges if e.delay == 0)
-        if source == target or (source in now and target in now and nx.has_path(now, target, source)):
-            raise CycleWithoutDelayError(
-                f"the connection {source!r} -> {target!r} closes a cycle without delay, so no order of evaluation exists; give it delay=1."
-            )
+        starts = {leaf.name for leaf in source.leaves}
+        for end in dict.fromkeys(leaf.name for leaf in target.leaves):
+            for start in sorted(starts & _reached_at_once(self._graph, end)):
+                raise CycleWithoutDelayError(
+                    f"the connection {source.name!r} -> {target.name!r} closes a cycle without delay over {end!r} -> {start!r}, so no "
+                    "order of evaluation exists; give it delay=1."
+                )
+
+
+def _reached_at_once(graph: Graph, name: str) -> set[str]:
+    """`name`, and what sees its value within the step."""
+    found, open_ = {name}, [name]
+    while open_:
+        new = {e.target for e in graph.outgoing(open_.pop()) if e.delay == 0} - found
+        found |= new
+        open_ += new
+    return found
 
 
 def _readers(graph: Graph, name: str) -> set[str]:
@@ -278,7 +347,19 @@ def _shape(shape: ShapeLike, what: str) -> Shape:
         found = ()
     if not found or min(found) < 1 or any(isinstance(n, bool) for n in sizes):
         raise NetworkShapeError(f"{what} has shape {shape!r}; a shape is a positive integer or several.")
+    check_size(found, what)
     return found
+
+
+def _chain(connection: Connection | Sequence[Connection], where: str) -> list[Connection]:
+    given: Iterable[object] = connection if isinstance(connection, list | tuple) else [connection]
+    for part in given:
+        if not isinstance(part, Connection):
+            raise ConnectionKindError(f"{where} is {part!r}; give snnc.Dense(), another connection, or a list of connections.")
+    chain = [part for part in given if isinstance(part, Connection)]
+    if not chain:
+        raise ConnectionKindError(f"{where} is an empty list; give one connection or more, or snnc.OneToOne().")
+    return chain
 
 
 def _whole(value: int, what: str, least: int) -> int:

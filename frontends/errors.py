@@ -48,6 +48,36 @@ class EmptyNetworkError(SnncError):
 
 
 class ConnectionKindError(SnncError):
-    """A connection is neither Dense nor OneToOne."""
+    """What stands between two nodes is no connection, nor a list of connections."""
 
     code = "SNNC-E117"
+
+
+class ConnectionWindowError(SnncError):
+    """The kernel, stride, padding, dilation, channels or groups of a convolution or pooling do not fit its source."""
+
+    code = "SNNC-E118"
+
+
+class SynapticDelayError(SnncError):
+    """The delays of a connection's weights are no whole numbers of 0 or more, or not one for each weight."""
+
+    code = "SNNC-E119"
+
+
+class SparseMatrixError(SnncError):
+    """A sparse connection is not given by one of a matrix, a density and a number of sources, or holds no entry."""
+
+    code = "SNNC-E120"
+
+
+class ViewError(SnncError):
+    """A part of a node leaves the node's shape, is empty, or has a step."""
+
+    code = "SNNC-E121"
+
+
+class GroupError(SnncError):
+    """The nodes of a group cannot stand behind one another."""
+
+    code = "SNNC-E122"

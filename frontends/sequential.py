@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from snnc.compiler.graph import Kind, Readout
 from snnc.compiler.neuron import NeuronModel
-from snnc.frontends.connections import Connection, Dense, OneToOne
-from snnc.frontends.dsl import Network, Node, ShapeLike
+from snnc.frontends.connections import Connection, Conv, Dense, OneToOne, Sparse
+from snnc.frontends.dsl import Network, ShapeLike
 from snnc.frontends.errors import SequenceError
+from snnc.frontends.nodes import Node
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,45 +37,64 @@ def sequential(
     shape
         Of the input.
     layers
-        ``Dense(n)`` or ``OneToOne()``, each followed by a neuron model or ``Recurrent(model)``.
+        Connections such as ``Dense(n)``, ``Conv(channels, kernel)`` and ``MaxPool(2)``, which say what shape they give, and neuron models
+        or ``Recurrent(model)``. Neurons stand behind every connection with weights; pooling may stand anywhere but at the end.
     name, kind, seed
         As in :class:`~snnc.frontends.dsl.Network`.
     readout, port
         What the output gives of the last layer.
 
+    Raises
+    ------
+    SequenceError
+        The layers do not follow one another.
+
     Examples
     --------
     >>> import snnc
     >>> net = snnc.Sequential(700, snnc.Dense(256), snnc.LIF(beta=0.9), snnc.Dense(20), snnc.LI(beta=0.9))
+    >>> net = snnc.Sequential((1, 28, 28), snnc.Conv(16, 5), snnc.LIF(beta=0.9), snnc.MaxPool(2), snnc.Dense(10), snnc.LI(beta=0.9))
     """
     net = Network(name, seed)
     node = net.input(shape, kind)
-    pending: Connection | None = None
+    pending: list[Connection] = []
     for position, layer in enumerate(layers, 1):
         match layer:
-            case Dense() | OneToOne():
-                if pending is not None:
-                    raise SequenceError(f"layer {position}: a connection follows a connection; put neurons between them.")
-                pending = layer
+            case Connection():
+                _check_order(pending, layer, position)
+                pending.append(layer)
             case NeuronModel():
-                node, pending = _layer(net, node, pending, layer, position), None
+                node, pending = _layer(net, node, pending, layer, position), []
             case Recurrent(model, connection, delay):
-                node, pending = _layer(net, node, pending, model, position), None
+                node, pending = _layer(net, node, pending, model, position), []
                 net.connect(node, node, connection, delay=delay)
             case _:
-                raise SequenceError(f"layer {position} is {layer!r}; a layer is Dense(n), OneToOne(), a neuron model or Recurrent(model).")
-    if pending is not None or not layers:
+                raise SequenceError(
+                    f"layer {position} is {layer!r}; a layer is a connection such as Dense(n) or Conv(channels, kernel), a neuron model or "
+                    "Recurrent(model)."
+                )
+    if pending or not layers:
         raise SequenceError("the last layer has to be neurons, for example snnc.LI(beta=0.9).")
     net.output(node, port, readout)
     return net
 
 
-def _layer(net: Network, source: Node, connection: Connection | None, model: NeuronModel, position: int) -> Node:
-    link = OneToOne() if connection is None else connection
-    if isinstance(link, Dense) and link.outputs is None:
-        raise SequenceError(f"layer {position - 1}: Dense() does not say how many neurons follow; write Dense(n).")
-    outputs = link.outputs if isinstance(link, Dense) else source.shape
-    assert outputs is not None
-    node = net.population(outputs, model)
-    net.connect(source, node, link)
+def _check_order(pending: list[Connection], layer: Connection, position: int) -> None:
+    weighted = Dense | Sparse | Conv
+    if isinstance(layer, weighted) and any(isinstance(part, weighted) for part in pending):
+        raise SequenceError(
+            f"layer {position}: a connection with weights follows another, and two such are no more than one; put neurons between them."
+        )
+
+
+def _layer(net: Network, source: Node, pending: list[Connection], model: NeuronModel, position: int) -> Node:
+    chain = pending or [OneToOne()]
+    for part in chain:
+        unknown = isinstance(part, Dense | Sparse) and part.outputs is None and getattr(part, "matrix", None) is None
+        if unknown:
+            name, first = type(part).__name__, position - len(pending) + chain.index(part)
+            advice = "Dense(n)" if name == "Dense" else "Sparse(outputs=n, ...)"
+            raise SequenceError(f"layer {first}: {name} does not say how many neurons follow; write {advice}.")
+    node = net.population(net.shape_after(source, chain), model)
+    net.connect(source, node, chain)
     return node
