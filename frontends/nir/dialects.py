@@ -34,6 +34,8 @@ class Dialect:
         A synaptic current jumps by ``w_in*i``, whatever dt is.
     late_output
         Spikes leave a neuron one step after they were fired.
+    start
+        Where membranes start: at 0, at v_leak (v_reset where there is no leak), or at v_reset.
     recurrent_bypass
         The input of a nested recurrent graph goes to the neurons, although its edges lead through the recurrent weights.
     note
@@ -48,6 +50,7 @@ class Dialect:
     plain_if: bool = False
     plain_synapse: bool = False
     late_output: bool = False
+    start: Literal["zero", "leak", "reset"] = "zero"
     recurrent_bypass: bool = False
     note: str = ""
 
@@ -70,14 +73,16 @@ _ALL: Final = (
         1e-6,
         plain_if=True,
         plain_synapse=True,
+        start="leak",
         note="Read as Norse writes it: time constants of its files are dt times the true ones, so that a step of 1 ms is one of 1e-6 s; "
-        "IF neurons add r*i and synaptic currents w_in*i a step, whatever dt is.",
+        "IF neurons add r*i and synaptic currents w_in*i a step, whatever dt is; membranes start at v_leak.",
     ),
     Dialect(
         "spikingjelly",
         DEFAULT_DT,
         strict=False,
-        note="Read as SpikingJelly means it: neurons fire at or above their threshold and are reset to v_reset at once.",
+        start="reset",
+        note="Read as SpikingJelly means it: neurons fire at or above their threshold; they start at v_reset and are reset to it at once.",
     ),
     Dialect(
         "spyx",

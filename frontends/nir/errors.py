@@ -111,3 +111,15 @@ class NirWriteError(NirError):
     """The file cannot be written."""
 
     code = "SNNC-E717"
+
+
+class NirSimulationError(NirError):
+    """The reference interpreter cannot run the file, or gets arrays that do not fit its inputs."""
+
+    code = "SNNC-E718"
+
+
+class NirDescriptionError(NirError):
+    """The network that snnc described in a file is another one than that of the file's nodes."""
+
+    code = "SNNC-E719"

@@ -68,9 +68,10 @@ class NirNode:
 
 @dataclass(frozen=True, eq=False)
 class NirGraph:
-    """A graph as the file holds it: nodes and graphs by name, edges, and the numbers of its metadata."""
+    """A graph as the file holds it: nodes and graphs by name, edges, the numbers of its metadata, and what snnc noted there, unread."""
 
     path: str
     nodes: Mapping[str, NirNode | NirGraph]
     edges: tuple[tuple[str, str], ...]
     metadata: Mapping[str, float] = field(default_factory=dict)
+    notes: str | None = None

@@ -11,7 +11,7 @@ import numpy as np
 from snnc.compiler.errors import SnncError
 from snnc.compiler.graph import Shape
 from snnc.compiler.shapes import size
-from snnc.compiler.verify import check_size
+from snnc.compiler.sizes import check_size
 from snnc.frontends.nir.errors import NirFieldError, NirShapeError
 from snnc.frontends.nir.fields import ELEMENTWISE, NirNode
 from snnc.frontends.nir.flatten import JUNCTION, Flat
@@ -35,11 +35,18 @@ def infer(flat: Flat) -> Shapes:
         They do not fit together, or cannot be found.
     """
     shapes = Shapes()
-    waiting = deque(flat.nodes)
-    while waiting:
-        name = waiting.popleft()
-        if name not in shapes.entering and _settle(name, flat, shapes):
+    waiting, stuck, tried = deque(flat.nodes), deque(flat.nodes), 0
+    while waiting or tried < len(stuck):
+        patient = bool(waiting)
+        name = waiting.popleft() if waiting else stuck.popleft()
+        if name in shapes.entering:
+            continue
+        if _settle(name, flat, shapes, patient=patient):
             waiting.extend([*flat.out_of(name), *(s for s in flat.into(name) if flat.nodes[s].type == "Input")])
+            tried = 0
+        elif not patient:
+            stuck.append(name)
+            tried += 1
     left = [name for name in flat.nodes if name not in shapes.entering]
     if left:
         raise NirShapeError(
@@ -51,9 +58,13 @@ def infer(flat: Flat) -> Shapes:
     return shapes
 
 
-def _settle(name: str, flat: Flat, shapes: Shapes) -> bool:
+def _settle(name: str, flat: Flat, shapes: Shapes, *, patient: bool) -> bool:
+    """Find the shapes of a node; a patient search waits until all that leads to it is known, unless the node tells its shape itself."""
     node = flat.nodes[name]
-    known = [shapes.leaving[s] for s in flat.into(name) if s in shapes.leaving]
+    sources = flat.into(name)
+    known = [shapes.leaving[s] for s in sources if s in shapes.leaving]
+    if patient and len(known) < len(sources) and node.type not in ("Affine", "Linear", "Output"):
+        return False
     entering = _own(node, known, flat, name, shapes)
     if entering is None:
         return False
@@ -83,13 +94,23 @@ def _own(node: NirNode, known: Sequence[Shape], flat: Flat, name: str, shapes: S
     if node.type in ("Input", "Output"):
         declared = _declared(node)
         if declared is not None:
-            return declared
+            return _without_batch(name, declared, flat) if node.type == "Input" else declared
         behind = [shapes.entering[t] for t in flat.out_of(name) if t in shapes.entering]
         found = behind if node.type == "Input" else known
         return found[0] if found else None
     if node.type == JUNCTION:
         return _arriving(known) if known else _declared(node)
-    return _arriving(known) if known else None
+    return _arriving(known) if known else _convolved(node)
+
+
+def _convolved(node: NirNode) -> Shape | None:
+    """Return the channels and the axes that a convolution declares."""
+    declared = node.fields.get("input_shape")
+    rank = node.fields["weight"].ndim - 2 if "weight" in node.fields else 0
+    if declared is None or declared.size != rank:
+        return None
+    channels = int(node.fields["weight"].shape[1] * node.fields["groups"].reshape(-1)[0])
+    return (channels, *(int(n) for n in declared.reshape(-1)))
 
 
 def _arriving(known: Sequence[Shape]) -> Shape:
@@ -130,6 +151,27 @@ def _declared(node: NirNode) -> Shape | None:
     if shape.ndim > 1:
         raise NirFieldError(f"the shape of {node.path!r} ({node.type}) is an array of {shape.ndim} dimensions; a list of sizes is needed.")
     return tuple(int(n) for n in np.atleast_1d(shape))
+
+
+def _without_batch(name: str, declared: Shape, flat: Flat) -> Shape:
+    """Leave out axes of size 1 that the sample of an exporter had in front of what all readers of an Input take."""
+    readers = [_taken(flat.nodes[target], declared) for target in flat.out_of(name)]
+    taken = readers[0] if readers and readers[0] and readers.count(readers[0]) == len(readers) else declared
+    if taken == declared or declared != (*(1,) * (len(declared) - len(taken)), *taken):
+        return declared
+    flat.notes.append(f"{name!r} declares {list(declared)}, which begins with the exporter's batch of 1; it is read as {list(taken)}.")
+    return taken
+
+
+def _taken(node: NirNode, declared: Shape) -> Shape:
+    """Return the shape that `node` reads whatever arrives, empty where it takes any; a convolution tells its channels."""
+    match node.type:
+        case "Affine" | "Linear":
+            return _columns(node)
+        case "Conv1d" | "Conv2d" if (rank := node.fields["weight"].ndim - 2) in (1, 2):
+            return (int(node.fields["weight"].shape[1] * node.fields["groups"].reshape(-1)[0]), *declared[len(declared) - rank :])
+        case _:
+            return _field_shape(node) if node.type in ELEMENTWISE else ()
 
 
 def _leaving(node: NirNode, entering: Shape) -> Shape:

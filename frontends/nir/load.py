@@ -13,6 +13,7 @@ from snnc.compiler.graph import Graph
 from snnc.compiler.verify import verify
 from snnc.frontends.nir.build import build, delay_steps, late_edges
 from snnc.frontends.nir.cycles import closing_edges
+from snnc.frontends.nir.described import described
 from snnc.frontends.nir.dialects import Dialect, find_dialect
 from snnc.frontends.nir.errors import NirTimeStepError, NirTooLargeError
 from snnc.frontends.nir.fields import FIRING, NEURONS, POSITIVE, NirGraph, NirNode
@@ -44,7 +45,8 @@ def load_nir(path: str | Path, *, dt: float | None = None, dialect: str = "nir")
     how = find_dialect(dialect)
     try:
         file = read_nir(path)
-        return _load(path.stem, file, dt, how)
+        graph = _load(path.stem, file, dt, how)
+        return graph if file.notes is None else described(file.notes, graph, how)
     except (RecursionError, MemoryError) as error:
         raise NirTooLargeError(f"{path} nests too deep or needs more memory than there is ({type(error).__name__}).") from None
 
@@ -67,7 +69,7 @@ def _load(name: str, file: NirGraph, dt: float | None, dialect: Dialect) -> Grap
 
 
 def _time_step(file: NirGraph, dt: float | None, dialect: Dialect) -> tuple[float, str]:
-    """Return seconds a step and, where it is assumed, a sentence about it."""
+    """Return seconds a step and a sentence about it."""
     found, source = dt, "given"
     if found is None and "dt" in file.metadata:
         found, source = file.metadata["dt"], "of the file's metadata"
@@ -75,7 +77,7 @@ def _time_step(file: NirGraph, dt: float | None, dialect: Dialect) -> tuple[floa
         return dialect.dt, f"The file gives no length of a time step; dt = {dialect.dt:g} s is assumed. Another one: --dt SECONDS."
     if not math.isfinite(found) or found <= 0:
         raise NirTimeStepError(f"dt is {found:g} ({source}); it is a number of seconds above 0.")
-    return float(found), "" if source == "given" else f"dt = {found:g} s, from the file's metadata."
+    return float(found), f"dt = {found:g} s, {'as given' if source == 'given' else 'from the metadata of the file'}."
 
 
 def _about(flat: Flat, dt: float, closing: list[Edge]) -> list[str]:

@@ -32,6 +32,8 @@ class _Reader:
     dialect: Dialect
 
     def value(self, name: str) -> Array:
+        if self.dialect.unit_gain and name in ("r", "w_in"):
+            return self._unit(name)
         default = np.asarray(1.0 if name == "w_in" else 0.0)
         return np.asarray(self.node.fields.get(name, default), np.float64)
 
@@ -41,6 +43,11 @@ class _Reader:
         if self.dialect.reset == "subtract":
             return Firing("subtract", True, strict=self.dialect.strict)
         return Firing("value" if self.value("v_reset").any() else "zero", False, strict=self.dialect.strict)
+
+    def start(self) -> Array:
+        """Return where the membrane starts."""
+        leaks = "v_leak" in self.node.fields
+        return self.value({"zero": "", "leak": "v_leak" if leaks else "v_reset", "reset": "v_reset"}[self.dialect.start])
 
     def thresholds(self) -> dict[str, Array]:
         if self.node.type not in FIRING:
@@ -55,11 +62,12 @@ class _Reader:
 
     def plain(self) -> bool:
         """Tell whether the current enters as it is and nothing leaks to another value than 0."""
-        if self.value("v_leak").any():
-            return False
-        if self.dialect.unit_gain:
-            return True
-        return all(bool(np.all(np.abs(gain - 1) < _NEAR)) for gain in self._gains())
+        return not self.value("v_leak").any() and all(bool(np.all(np.abs(gain - 1) < _NEAR)) for gain in self._gains())
+
+    def _unit(self, name: str) -> Array:
+        """Return the r or w_in with which a current enters as it is."""
+        tau = {"r": {"I": None, "LI": "tau", "CubaLI": "tau_mem"}[self.node.type.removesuffix("F")], "w_in": "tau_syn"}[name]
+        return np.asarray((1.0 if tau is None else self.value(tau)) / self.dt)
 
     def _gains(self) -> tuple[Array, ...]:
         match self.node.type:
@@ -94,7 +102,8 @@ def population(node: NirNode, shape: Shape, dt: float, dialect: Dialect) -> Popu
     reader = _Reader(node, dt, dialect)
     model, values = _threshold(reader) if node.type == "Threshold" else _neuron(reader)
     parameters = {name: _array(values[name], shape) for name in model.parameters}
-    return Population(model, shape, parameters)
+    start = reader.start() if "v" in model.states else np.zeros(())
+    return Population(model, shape, parameters, initial={"v": _array(start, shape)} if start.any() else {})
 
 
 def _array(value: Array | float, shape: Shape) -> Array:
@@ -131,7 +140,7 @@ _ZERO: Final = ("v_leak", "v_reset")
 def standard(kind: str, firing: Firing | None, synapse: str = SYNAPSE) -> NeuronModel:
     """Return the equations of the standard for a neuron of NIR, with a reset where it fires."""
     update, names = UPDATES[kind.removesuffix("F") if firing else kind]
-    body = f"v = {update.format(v='v')}" if firing is None else firing.equations(lambda v: update.format(v=v))
+    body = f"v = {update.format(v='v')}" if firing is None else _firing(update, firing)
     current = f"{synapse}\n" if "tau_syn" in names else ""
     return neuron(
         kind,
@@ -140,6 +149,13 @@ def standard(kind: str, firing: Firing | None, synapse: str = SYNAPSE) -> Neuron
         equations=current + body,
         output="v" if firing is None else "s",
     )
+
+
+def _firing(update: str, firing: Firing) -> str:
+    """Return the text of a neuron that fires; ``r``, by which Firing calls the spike of the step before, is a parameter here."""
+    if not firing.reset_delay:
+        return firing.equations(lambda v: update.format(v=v))
+    return f"z = detach({firing.spike()})\nv = {update.format(v='v')} - z*threshold\ns = {firing.spike()}"
 
 
 def library(kind: str, firing: Firing | None) -> NeuronModel:

@@ -22,9 +22,12 @@ from snnc.frontends.nir.errors import (
 )
 from snnc.frontends.nir.fields import IGNORED, POSITIVE, TYPES, WHOLE, NirGraph, NirNode
 from snnc.frontends.nir.storage import Storage
+from snnc.frontends.notes import KEY
 
 MAX_DEPTH: Final = 32
 """Graphs inside one another."""
+MAX_RANK: Final = 64
+"""Axes of an array; fields of whole numbers hold one for each."""
 
 
 def read_nir(path: Path) -> NirGraph:
@@ -73,7 +76,8 @@ class _Reader:
             raise NotNirError(f"{where} has no {'edges' if isinstance(nodes, h5py.Group) else 'nodes'}, but {', '.join(members)}.")
         found: dict[str, NirNode | NirGraph] = {}
         self._nodes(nodes, path, "", (*above, group.id), found)
-        return NirGraph(path, found, self.storage.pairs(edges, f"edges of {where}"), self._metadata(group, where))
+        notes = None if path else self._notes(group, where)
+        return NirGraph(path, found, self.storage.pairs(edges, f"edges of {where}"), self._metadata(group, where), notes)
 
     def _nodes(self, group: Any, path: str, prefix: str, above: tuple[Any, ...], found: dict[str, NirNode | NirGraph]) -> None:
         for key in self.storage.names(group, f"the graph {path!r}" if path else "the graph"):
@@ -112,6 +116,10 @@ class _Reader:
             if name not in members:
                 continue
             dataset = self.storage.member(group, name, where)
+            if name in WHOLE and isinstance(dataset, h5py.Dataset) and (dataset.size or 0) > MAX_RANK:
+                raise NirFieldError(
+                    f"{name} of {where} has the shape {list(dataset.shape)}; it is a size of each axis, at most {MAX_RANK}."
+                )
             if name == "padding" and self.storage.is_text(dataset):
                 words[name] = self.storage.text(dataset, f"{name} of {where}")
             else:
@@ -121,6 +129,12 @@ class _Reader:
 
     def _type(self, group: Any, where: str) -> str:
         return self.storage.text(self.storage.member(group, "type", where), f"the type of {where}")
+
+    def _notes(self, group: Any, where: str) -> str | None:
+        """What snnc noted in the metadata of a file that it wrote."""
+        members = self.storage.member(group, "metadata", where)
+        dataset = self.storage.member(members, KEY, f"the metadata of {where}") if isinstance(members, h5py.Group) else None
+        return self.storage.long_text(dataset, f"{KEY} of the metadata of {where}") if self.storage.is_text(dataset) else None
 
     def _metadata(self, group: Any, where: str) -> dict[str, float]:
         """Numbers of the metadata; all else in there concerns others."""

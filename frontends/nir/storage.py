@@ -10,8 +10,9 @@ import h5py  # type: ignore[import-untyped]
 import numpy as np
 
 from snnc.compiler.graph import Array
-from snnc.compiler.verify import MAX_ELEMENTS
+from snnc.compiler.sizes import MAX_ELEMENTS
 from snnc.frontends.nir.errors import NirEdgeError, NirFieldError, NirLinkError, NirTooLargeError, UnreadableNirError
+from snnc.frontends.nir.heaps import check_heaps
 
 MAX_BYTES: Final = 2**31
 """Bytes of all datasets of a file together."""
@@ -20,6 +21,12 @@ MAX_MEMBERS: Final = 20_000
 MAX_EDGES: Final = 100_000
 MAX_TEXT: Final = 4_096
 """Bytes of a name."""
+MAX_CHUNKS: Final = 2**18
+"""Pieces that all datasets of a file are stored in; HDF5 looks each up."""
+MAX_ABSENT: Final = 1_000
+"""Such pieces that were never written."""
+_ADDRESS: Final = 8
+"""Bytes of an address in a file, and of a length."""
 _EXPANSION: Final = 1_100
 """A byte of deflated data holds at most 1032 bytes; a dataset that claims more was never written."""
 
@@ -36,13 +43,18 @@ class Storage:
     def __init__(self, path: Path) -> None:
         try:
             self.size = path.stat().st_size
+            check_heaps(path)
             self.file: Any = h5py.File(path, "r")
         except OSError as error:
             raise UnreadableNirError(
                 f"{path} cannot be read as HDF5, the format of NIR files: {_reason(error)}. Write the file again."
             ) from None
+        if self.file.id.get_create_plist().get_sizes() != (_ADDRESS, _ADDRESS):
+            self.file.close()
+            raise UnreadableNirError(f"{path} has addresses of other than {_ADDRESS} bytes, or is damaged. Write the file again with h5py.")
         self.bytes = MAX_BYTES
         self.members = MAX_MEMBERS
+        self.chunks, self.absent = MAX_CHUNKS, MAX_ABSENT
 
     def close(self) -> None:
         """Close the file."""
@@ -91,11 +103,19 @@ class Storage:
     def text(self, dataset: Any, where: str) -> str:
         """Read a dataset of one string."""
         self._check(dataset, where)
-        value = np.asarray(dataset[()], object).reshape(-1)[0] if dataset.size == 1 and dataset.dtype.itemsize <= MAX_TEXT else None
+        # HDF5 can crash on data of other types that a damaged file declares, so that they are not read
+        readable = h5py.check_string_dtype(dataset.dtype) is not None and dataset.size == 1 and dataset.dtype.itemsize <= MAX_TEXT
+        value = np.asarray(dataset[()], object).reshape(-1)[0] if readable else None
         found = _decoded(value)
         if found is None:
             raise NirFieldError(f"{where} holds {_kind(dataset.dtype)}; one name is needed.")
         return found
+
+    def long_text(self, dataset: Any, where: str) -> str:
+        """Read a dataset of one string of any length; what is no UTF-8 in it is replaced."""
+        self._check(dataset, where)
+        value = np.asarray(dataset[()], object).reshape(-1)[0]
+        return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
     def is_text(self, dataset: Any) -> bool:
         """Tell whether a dataset holds one string."""
@@ -153,6 +173,21 @@ class Storage:
                 "its values were never written. Write the file again."
             )
         self.bytes -= count * width
+        if dataset.chunks and count:
+            self._check_chunks(dataset, where)
+
+    def _check_chunks(self, dataset: Any, where: str) -> None:
+        needed = math.prod(-(-n // c) for n, c in zip(dataset.shape, dataset.chunks, strict=True))
+        self.chunks -= needed
+        if self.chunks < 0:
+            raise NirTooLargeError(
+                f"{where} of shape {list(dataset.shape)} is stored in {needed:,} chunks of {list(dataset.chunks)}, which brings the file "
+                f"to more than {MAX_CHUNKS:,}; write it in larger chunks."
+            )
+        absent = needed - dataset.id.get_num_chunks()
+        self.absent -= absent
+        if self.absent < 0:
+            raise NirTooLargeError(f"{where} is stored in {needed:,} chunks, {absent:,} of which were never written. Write the file again.")
 
 
 def _reason(error: OSError) -> str:

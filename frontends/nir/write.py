@@ -28,16 +28,21 @@ from snnc.compiler.graph import (
     Reshape,
     Scale,
     Shape,
+    Sparse,
 )
 from snnc.compiler.neurons import Identity
 from snnc.compiler.shapes import PortMap
+from snnc.compiler.sparse import dense_weight
 from snnc.compiler.verify import verify
 from snnc.frontends.nir.closing import plain_links
+from snnc.frontends.nir.described import describe_nir
 from snnc.frontends.nir.errors import NirTimeStepError, NirWriteError, NotInNirError
 from snnc.frontends.nir.invert import nir_fields
+from snnc.frontends.nir.load import load_nir
 from snnc.frontends.nir.wiring import Link, dissolve
+from snnc.frontends.notes import KEY
 
-_ADVICE: Final = "Keep the model in snnc's own form, or change the network."
+_ADVICE: Final = "Write it as .onnx, or change the network."
 
 
 def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
@@ -64,16 +69,18 @@ def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
     """
     if not math.isfinite(dt) or dt <= 0:
         raise NirTimeStepError(f"dt is {dt:g}; it is a number of seconds above 0.")
-    network, notes = _Writer(graph, dt).network()
+    writer = _Writer(graph, dt)
+    network, notes = writer.network()
     path = Path(path)
     try:
-        handle, temporary = tempfile.mkstemp(suffix=".nir", dir=path.parent or Path("."))
-        os.close(handle)
-        try:
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as beside:
+            temporary = Path(beside) / path.name
             nir.write(temporary, network)
+            description = describe_nir(graph, load_nir(temporary), writer.names)
+            if description is not None:
+                network.metadata[KEY] = description
+                nir.write(temporary, network)
             os.replace(temporary, path)
-        finally:
-            Path(temporary).unlink(missing_ok=True)
     except OSError as error:
         raise NirWriteError(f"{path} cannot be written: {error.strerror or error}.") from None
     return notes
@@ -131,10 +138,14 @@ class _Writer:
                 if layout.time_axis is None:
                     raise NotInNirError(f"the input {name!r} is the same at every step; inputs of NIR are sequences. {_ADVICE}")
                 return nir.Input(np.array(operation.shape))
-            case Output(readout=readout):
-                if readout != "all":
-                    raise NotInNirError(f"the output {name!r} is the {readout} over time; an Output of NIR gives every step. {_ADVICE}")
+            case Output(readout=readout) as output:
+                if output != Output("all", output.layout):
+                    what = readout if readout != "all" else "part from some step on"
+                    raise NotInNirError(f"the output {name!r} is the {what} over time; an Output of NIR gives every step. {_ADVICE}")
                 return nir.Output(np.array(shape))
+            case Sparse() as sparse:
+                dense = dense_weight(sparse)
+                return nir.Linear(dense) if sparse.bias is None else nir.Affine(dense, sparse.bias)
             case Linear(weight=weight, bias=bias):
                 return nir.Linear(weight) if bias is None else nir.Affine(weight, bias)
             case Scale(bias=bias) if bias is not None and np.any(bias):
@@ -176,7 +187,8 @@ class _Writer:
             leaving, entering = self._leaving(link.source), self._entering(link.target)
             target = self.graph.operation(link.target)
             entering = target.weight.shape[1:] if isinstance(target, Linear) else entering
-            if leaving == entering or not isinstance(target, Linear | Population | Add | OneToOne | Scale):
+            entering = target.shape[1:] if isinstance(target, Sparse) else entering
+            if leaving == entering or not isinstance(target, Linear | Sparse | Population | Add | OneToOne | Scale):
                 found.append(Link(self.names[link.source], self.names[link.target], link.delay))
                 continue
             joined = _joined_axes(leaving, entering)
@@ -225,7 +237,7 @@ class _Writer:
 
     def _say(self) -> None:
         learnt = [n for n, p in self.graph.of_type(Population) if p.learnable]
-        fixed = [n for n, o in self.graph.of_type(Linear, Conv) if not o.learnable]
+        fixed = [n for n, o in self.graph.of_type(Linear, Sparse, Conv) if not o.learnable]
         if learnt or fixed:
             self.notes.append(f"NIR does not say what training changes ({', '.join([*learnt, *fixed][:6])}).")
         if any(p.surrogate is not None for _, p in self.graph.of_type(Population)):

@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from pathlib import Path
 
 import h5py
 import nir
@@ -15,6 +16,8 @@ from snnc.frontends.nir import errors, load_nir
 from snnc.frontends.nir.build import MAX_DELAY
 from snnc.frontends.nir.reader import MAX_DEPTH
 from snnc.frontends.nir.storage import MAX_MEMBERS
+
+CORPUS = Path(__file__).parents[1] / "corpus"
 
 
 def refused(path, kind, text, **options):
@@ -157,6 +160,38 @@ def test_a_declared_shape_is_not_allocated(tmp_path):
     changed(tmp_path, lambda g: replace(nodes_of(g, "input"), "shape", [10**6, 10**6]), errors.NirShapeError, "2147483647")
 
 
+@pytest.mark.parametrize(("size", "text"), [(2**19, "524,288 chunks"), (2_000, "2,000 of which were never written")])
+def test_many_chunks_are_not_looked_up(tmp_path, size, text):
+    def change(group):
+        del group["nodes"]["n1"]["tau"]
+        group["nodes"]["n1"].create_dataset("tau", (size,), "f4", chunks=(1,), fillvalue=1.0)
+        group["nodes"]["n1"]["metadata/filler"] = np.random.default_rng(0).normal(size=2_000)
+
+    changed(tmp_path, change, errors.NirTooLargeError, text)
+
+
+def test_sizes_of_more_axes_than_an_array_has(tmp_path):
+    long = np.ones(2**20, np.int64)
+    changed(tmp_path, lambda g: replace(g["nodes"]["input"], "shape", long, compression="gzip"), errors.NirFieldError, "[1048576]")
+
+
+def test_a_heap_that_hdf5_would_walk_for_ever(tmp_path):
+    path = good(tmp_path / "m.nir")
+    data = bytearray(path.read_bytes())
+    at = data.index(b"GCOL\x01")
+    data[at + 16 : at + 18] = bytes(2)  # the first object is called free, of size 0
+    data[at + 24 : at + 32] = bytes(8)
+    path.write_bytes(data)
+    refused(path, errors.UnreadableNirError, "does not end")
+
+
+def test_addresses_of_another_width(tmp_path):
+    plan = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+    plan.set_sizes(4, 4)
+    h5py.h5f.create(str(tmp_path / "m.nir").encode(), h5py.h5f.ACC_TRUNC, plan).close()
+    refused(tmp_path / "m.nir", errors.UnreadableNirError, "8 bytes")
+
+
 def test_too_many_nodes(tmp_path):
     def many(group):
         for k in range(MAX_MEMBERS + 1):
@@ -221,6 +256,14 @@ def test_slashes_without_end(tmp_path):
 def test_unknown_types(tmp_path):
     changed(tmp_path, lambda g: replace(nodes_of(g), "type", "QuantumLIF"), errors.NirNodeTypeError, "'QuantumLIF'")
     changed(tmp_path, lambda g: replace(nodes_of(g), "type", 3), errors.NirFieldError, "one name is needed")
+
+
+def test_text_whose_damaged_type_crashes_hdf5(tmp_path):
+    path = tmp_path / "m.nir"
+    content = bytearray((CORPUS / "hand_nir_threshold.nir").read_bytes())
+    content[12841] = 52
+    path.write_bytes(content)
+    refused(path, errors.NirFieldError, "type of node 'fc' holds objects or references; one name is needed")
 
 
 def test_missing_and_unknown_fields(tmp_path):

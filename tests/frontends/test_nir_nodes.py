@@ -251,8 +251,8 @@ def test_dialects_differ_in_reset_tie_and_gain(tmp_path):
 def test_norse_adds_the_whole_input_to_the_synaptic_current(tmp_path):
     x, tau_syn, tau_mem = signal(30, 3), 5e-6, 1e-5
     node = nir.CubaLIF(*(full(3, v) for v in (tau_syn, tau_mem, 1.0, 0.1, 0.6, 0.0, 1.0)))
-    v, i, wanted = np.zeros(3), np.zeros(3), []
-    for t in x:  # Norse's LIFCell
+    v, i, wanted = np.full(3, 0.1), np.zeros(3), []
+    for t in x:  # Norse's LIFCell, which starts at v_leak
         i = i + t
         v = v + 0.1 * (0.1 - v + i)
         i = i - 0.2 * i
@@ -283,3 +283,83 @@ def test_weights_learn_and_scales_do_not(tmp_path):
     nodes, edges = chain(nir.Scale(full(2, 2.0)), linear(3, 2), lif(), inputs=2, outputs=3)
     graph = load_nir(write(tmp_path / "m.nir", nodes, edges))
     assert [o.learnable for _, o in graph.of_type(OneToOne, Linear, Conv)] == [False, True]
+
+
+@pytest.mark.parametrize("kind", ["LIF", "CubaLIF", "IF"])
+def test_a_delayed_subtraction_goes_with_any_resistance(tmp_path, kind):
+    x, r = signal(30, 3), 0.3 if kind != "IF" else 300.0
+    fields = {"r": full(3, r), "v_threshold": full(3, 0.6), "v_reset": full(3, 0.0)}
+    if kind == "LIF":
+        fields |= {"tau": full(3, 2e-3), "v_leak": full(3, 0.2)}
+    if kind == "CubaLIF":
+        fields |= {"tau_mem": full(3, 2e-3), "tau_syn": full(3, 2e-3), "v_leak": full(3, 0.2), "w_in": full(3, 3.0)}
+    v, syn, wanted = np.zeros(3), np.zeros(3), []
+    for current in x.astype(np.float64):
+        before = v > 0.6
+        syn = syn + 0.5 * (3 * current - syn)
+        drive = {"IF": 0.3 * current, "LIF": 0.5 * (0.2 - v + r * current), "CubaLIF": 0.5 * (0.2 - v + r * syn)}[kind]
+        v = v + drive - 0.6 * before
+        wanted.append(v > 0.6)
+    assert np.any(wanted)
+    np.testing.assert_array_equal(output(tmp_path, x, getattr(nir, kind)(**fields), dialect="snntorch"), wanted)
+
+
+def test_spyx_adds_currents_whole_where_neurons_leak_to_another_value_too(tmp_path):
+    x, leak, v, wanted = signal(20, 3), np.array([0.3, -0.3, 0.1], np.float32), np.zeros(3), []
+    for current in x:
+        v = v + 0.1 * (leak - v) + current
+        wanted.append(v)
+    found = output(tmp_path, x, nir.LI(tau=full(3, 0.01), r=full(3, 7.0), v_leak=leak), dialect="spyx")
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("dialect", "start"), [("nir", 0.0), ("snntorch", 0.0), ("spikingjelly", -0.4), ("norse", 0.2), ("spyx", 0.0)])
+def test_membranes_start_where_the_framework_starts_them(tmp_path, dialect, start):
+    nodes, edges = chain(lif(leak=0.2, reset=-0.4), inputs=3)
+    graph = load_nir(write(tmp_path / "m.nir", nodes, edges), dt=DT, dialect=dialect)
+    assert np.asarray(graph.operation("n0").initial.get("v", 0.0)) == np.float32(start)
+
+
+def test_the_batch_of_1_that_an_exporter_left_in_the_input_is_left_out(tmp_path):
+    weight = RNG.normal(0, 1, (4, 2, 3, 3)).astype(np.float32)
+    conv = nir.Conv2d((5, 5), weight, 1, 0, 1, 1, np.zeros(4, np.float32))
+    for node, shape, left in ((linear(3, 2), (2,), (3,)), (lif(), (3,), (3,)), (conv, (2, 5, 5), (4, 3, 3))):
+        nodes, edges = chain(node, inputs=(1, *shape), outputs=(1, *left))
+        graph = load_nir(write(tmp_path / "m.nir", nodes, edges))
+        assert graph.operation("input").shape == shape
+        assert any("batch of 1" in text for text in graph.assumptions)
+    for node, shape in ((nir.AvgPool2d(np.array([2, 2]), np.array([1, 1]), np.zeros(2, int)), (1, 4, 4)), (lif(n=(1, 3)), (1, 3))):
+        nodes, edges = chain(node, inputs=shape, outputs=(1, 3, 3) if len(shape) == 3 else shape)
+        assert load_nir(write(tmp_path / "m.nir", nodes, edges)).operation("input").shape == shape
+
+
+@pytest.mark.parametrize("names", ["abcd", "dcba"])
+def test_neurons_between_convolutions_take_the_axes_that_arrive_whatever_the_order_of_the_file(tmp_path, names):
+    first, second = (
+        nir.Conv2d(None, RNG.normal(0, 1, s).astype(np.float32), 1, 0, 1, 1, full(s[0], 0.1)) for s in ((3, 2, 2, 2), (2, 3, 2, 2))
+    )
+    flat = lif(n=3 * 4 * 4)
+    nodes = {
+        "in": nir.Input(np.array([2, 5, 5])),
+        names[0]: first,
+        names[1]: flat,
+        names[2]: second,
+        "out": nir.Output(np.array([2, 3, 3])),
+    }
+
+    def without_shapes(group):
+        for name in (names[0], names[2]):
+            if "input_shape" in group["nodes"][name]:
+                del group["nodes"][name]["input_shape"]
+
+    for conv in (first, second):
+        conv.input_shape = np.zeros(2, int)
+    edges = [("in", names[0]), (names[0], names[1]), (names[1], names[2]), (names[2], "out")]
+    graph = load_nir(edit(write(tmp_path / "m.nir", nodes, edges), without_shapes), dt=DT)
+    assert graph.operation(names[1]).shape == (3, 4, 4)
+
+
+def test_a_convolution_without_an_input_tells_its_shape_itself(tmp_path):
+    conv = nir.Conv2d((5, 6), RNG.normal(0, 1, (4, 1, 3, 3)).astype(np.float32), 1, 0, 1, 2, full(4, 0.1))
+    graph = load_nir(write(tmp_path / "m.nir", {"c": conv, "l": lif(n=(4, 3, 4))}, [("c", "l")]), dt=DT)
+    assert graph.operation("input_c").shape == (2, 5, 6)

@@ -1,5 +1,6 @@
 """Graphs written as NIR files: read back they are the same; what NIR cannot say is refused."""
 
+import h5py
 import nir
 import numpy as np
 import pytest
@@ -23,7 +24,10 @@ from snnc.compiler.graph import (
     Reduce,
     Scale,
     Slice,
+    Sparse,
+    StateRef,
 )
+from snnc.compiler.graph_equality import differences
 from snnc.compiler.neuron import neuron
 from snnc.compiler.neurons import ALIF, IF, LI, LIF, CubaLIF, I, Identity, Threshold
 from snnc.compiler.surrogates import fast_sigmoid
@@ -56,6 +60,14 @@ def through(operation, shape=(3,), name="x"):
 
 
 def again(graph, tmp_path, dt=1e-3):
+    """What the nodes of the written file make, without the description among its metadata."""
+    write_nir(graph, tmp_path / "m.nir", dt=dt)
+    with h5py.File(tmp_path / "m.nir", "a") as file:
+        del file["node/metadata/snnc"]
+    return load_nir(tmp_path / "m.nir")
+
+
+def described_again(graph, tmp_path, dt=1e-3):
     write_nir(graph, tmp_path / "m.nir", dt=dt)
     return load_nir(tmp_path / "m.nir")
 
@@ -174,8 +186,87 @@ def networks(draw):
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(graph=networks())
-def test_reading_undoes_writing(graph, tmp_path):
+def test_the_nodes_alone_make_the_same_network(graph, tmp_path):
     same(graph, again(graph, tmp_path))
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(graph=networks())
+def test_reading_undoes_writing(graph, tmp_path):
+    assert differences(graph, described_again(graph, tmp_path)) == []
+
+
+def full():
+    """A network with all that NIR has no words for, but that changes no value."""
+    graph = Graph("a name", 7)
+    graph.add("x/1", Input((4,), "spikes", Layout(1, 0)))
+    graph.add("both", Add())
+    pattern = {"indices": np.array([1, 3, 0], np.int32), "indptr": np.array([0, 2, 3], np.int32), "shape": (2, 4)}
+    graph.add("few", Sparse(np.array([0.5, -1.0, 2.0], np.float32), **pattern, learnable=False))
+    graph.add("relay", Population(Identity(), (2,)))
+    parameters = {"beta": np.full(2, 0.75, np.float32)}
+    graph.add("h.1", Population(LIF(**AT_ONCE), (2,), parameters, frozenset({"beta"}), {"v": np.zeros(2, np.float32)}, fast_sigmoid(10.0)))
+    graph.add("y", Output("all", Layout(2, 0)))
+    for edge in (("x/1", "both"), ("x/1", "both"), ("both", "few"), ("few", "relay"), ("relay", "h.1"), ("h.1", "y")):
+        graph.connect(*edge)
+    graph.state_inputs = {"v0": StateRef("h.1", "v")}
+    graph.assumptions = ["Somebody said so."]
+    return graph
+
+
+def test_what_nir_has_no_words_for_comes_back(tmp_path):
+    assert differences(full(), described_again(full(), tmp_path)) == []
+    assert differences(full(), again(full(), tmp_path)) != []
+
+
+def change(path, place, value):
+    with h5py.File(path, "a") as file:
+        del file[place]
+        file[place] = value
+
+
+def test_weights_and_time_constants_are_those_of_the_file(tmp_path):
+    write_nir(full(), tmp_path / "m.nir", dt=1e-3)
+    change(tmp_path / "m.nir", "node/nodes/few/weight", np.array([[0, 4, 0, 5], [6, 0, 0, 0]], np.float32))
+    change(tmp_path / "m.nir", "node/nodes/h.1/tau", np.array([0.002, 0.002]))
+    change(tmp_path / "m.nir", "node/nodes/h.1/r", np.array([2.0, 2.0]))
+    found = load_nir(tmp_path / "m.nir")
+    assert found.names == full().names
+    np.testing.assert_array_equal(found.operation("few").weight, [4, 5, 6])
+    np.testing.assert_array_equal(found.operation("h.1").parameters["beta"], [0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("node/nodes/few/weight", np.ones((2, 4), np.float32)),
+        ("node/nodes/h.1/v_leak", np.array([0.5, 0.5])),
+        ("node/metadata/snnc", "{"),
+        ("node/metadata/snnc", '{"version": 2}'),
+        ("node/metadata/snnc", "[" * 100_000),
+        ("node/metadata/snnc", b"\xff\xfe"),
+    ],
+)
+def test_a_description_that_does_not_fit_is_not_used(place, value, tmp_path):
+    write_nir(full(), tmp_path / "m.nir", dt=1e-3)
+    change(tmp_path / "m.nir", place, value)
+    found = load_nir(tmp_path / "m.nir")
+    assert "x.1" in found.names
+    assert "is not used" in found.assumptions[-1]
+
+
+def test_a_written_file_is_alone_and_readable_by_all_who_may(tmp_path):
+    (tmp_path / "other").write_text("")
+    write_nir(full(), tmp_path / "m.nir", dt=1e-3)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.nir", "other"]
+    assert (tmp_path / "m.nir").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_another_dialect_reads_the_nodes(tmp_path):
+    write_nir(full(), tmp_path / "m.nir", dt=1e-3)
+    found = load_nir(tmp_path / "m.nir", dialect="snntorch")
+    assert "SNNC" not in found.assumptions[-1]
+    assert "read as snntorch means them" in found.assumptions[-1]
 
 
 def test_windows_come_back(tmp_path):
