@@ -50,6 +50,8 @@ class Constants:
 
     def __init__(self, names: Names) -> None:
         self.arrays: dict[str, Array] = {}
+        self.homes: dict[tuple[str, str], str] = {}
+        """(node, field) of the graph -> the name of the array that holds it."""
         self._names = names
         self._known: dict[tuple[object, ...], str] = {}
 
@@ -61,11 +63,18 @@ class Constants:
         """Keep `value` as int64 and return its name."""
         return self._keep(np.asarray(value, dtype=np.int64), wanted)
 
-    def own(self, value: npt.ArrayLike, wanted: str) -> str:
-        """Keep `value` as float32 under a name of its own."""
-        name = self._names.fresh(wanted)
+    def own(self, value: npt.ArrayLike, node: str, field: str) -> str:
+        """Keep `value`, a field of a node of the graph, as float32 under a name of its own."""
+        name = self._names.fresh(f"{node}.{field.rpartition('.')[2]}")
         self.arrays[name] = np.asarray(value, dtype=np.float32)
+        self.homes[node, field] = name
         return name
+
+    def drop_unused(self, nodes: Iterable[NodeProto]) -> None:
+        """Keep only what `nodes` read."""
+        used = {name for node in nodes for name in node.input}
+        self.arrays = {name: array for name, array in self.arrays.items() if name in used}
+        self.homes = {home: name for home, name in self.homes.items() if name in used}
 
     def _keep(self, array: Array, wanted: str) -> str:
         key = (array.dtype.str, array.shape, array.tobytes()) if array.nbytes <= _SHARED else (wanted, len(self.arrays))

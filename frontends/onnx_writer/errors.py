@@ -65,6 +65,12 @@ class FixedSizeError(OnnxWriteError):
     code = "SNNC-E239"
 
 
+class HiddenTooLargeError(OnnxWriteError):
+    """Comparing all layers at all steps takes more memory than snnc takes for it."""
+
+    code = "SNNC-E244"
+
+
 class TorchExportError(OnnxWriteError):
     """PyTorch cannot export the module."""
 
@@ -87,3 +93,21 @@ class AmbiguousWeightError(OnnxWriteError):
     """A trained weight could belong to several parameters of the PyTorch module."""
 
     code = "SNNC-E243"
+
+
+class HiddenStateExampleError(OnnxWriteError):
+    """A PyTorch module of one step keeps its states inside, and the example is no sequence."""
+
+    code = "SNNC-E248"
+
+
+class StateLostError(OnnxWriteError):
+    """A PyTorch module of one step neither keeps the states of its neurons nor takes and returns them."""
+
+    code = "SNNC-E249"
+
+
+class UnknownFormError(OnnxWriteError):
+    """An ONNX file is asked for in a form that snnc does not write."""
+
+    code = "SNNC-E261"

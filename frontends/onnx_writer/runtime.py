@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
 from snnc.compiler.errors import ToolMissingError
 from snnc.compiler.graph import Array, Graph, Input
+from snnc.frontends.onnx.node import Tensor
 from snnc.frontends.onnx.pairing import pair_states
+from snnc.frontends.onnx.reader import read_outline
 from snnc.frontends.onnx_writer.errors import RuntimeInputError, RuntimeRefusesError
+from snnc.frontends.onnx_writer.expose import Key, expose
+
+_EXTERNAL: Final = "session.model_external_initializers_file_folder_path"
 
 
 class RuntimeModel:
@@ -24,6 +29,8 @@ class RuntimeModel:
         The file.
     graph
         What snnc read from it: which inputs are data, and where their time axes stand.
+    tensors
+        Tensors inside that a run gives beside the outputs, under the names that :attr:`exposed` tells.
 
     Raises
     ------
@@ -33,19 +40,30 @@ class RuntimeModel:
         It does not load the file.
     """
 
-    def __init__(self, path: Path, graph: Graph) -> None:
+    def __init__(self, path: Path, graph: Graph, tensors: Sequence[Tensor] = ()) -> None:
         try:
             import onnxruntime
         except ImportError:
             raise ToolMissingError("ONNX Runtime is not installed, and nothing else runs the file; pip install onnxruntime.") from None
         settings = onnxruntime.SessionOptions()
         settings.log_severity_level = 4
+        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        # fused operators round otherwise than those of the file, one by one
+        settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        self.exposed: Mapping[Key, str] = {}
         try:
-            self._session = onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
-        except Exception as error:  # the binding raises classes of its own
+            source: str | bytes = str(path)
+            own: set[str] | None = None
+            if tensors:
+                settings.add_session_config_entry(_EXTERNAL, str(path.resolve().parent))
+                source, own, self.exposed = _with_outputs(path, tensors)
+            self._session = onnxruntime.InferenceSession(source, settings, providers=["CPUExecutionProvider"])
+        except Exception as error:  # the bindings raise classes of their own
             raise RuntimeRefusesError(f"ONNX Runtime does not load {str(path)!r}: {_first_line(error)}") from None
         self.shapes: dict[str, list[int | str | None]] = {i.name: list(i.shape) for i in self._session.get_inputs()}
-        self.outputs: list[str] = [o.name for o in self._session.get_outputs()]
+        self._fetched: list[str] = [o.name for o in self._session.get_outputs()]
+        hidden = set() if own is None else set(self._fetched) - own
+        self.outputs: list[str] = [name for name in self._fetched if name not in hidden]
         self.data: dict[str, Input] = dict(graph.of_type(Input))
         self.states = [name for name in self.shapes if name not in self.data]
 
@@ -57,20 +75,11 @@ class RuntimeModel:
             for name, i in self.data.items()
         )
 
-    def fixed(self, name: str, axis: int | None) -> int | None:
-        """Size that the file fixes for an axis of an input in the layout that snnc gives it, or None."""
-        shape = self.shapes.get(name, [])
-        time = self.data[name].layout.time_axis
-        if axis is None or (self.stepwise and axis == time):
-            return None
-        at = axis - (self.stepwise and time is not None and time < axis)
-        size = shape[at] if at < len(shape) else None
-        return size if isinstance(size, int) else None
-
     def run(self, arrays: Mapping[str, Array], batch: int) -> dict[str, Array]:
         """Run sequences in the layout that snnc gives them; states that `arrays` lack start at zero.
 
-        A single step is run step by step, its new states fed back; its outputs are stacked in front.
+        The result holds outputs and exposed tensors by name. A single step is run step by step, its new states fed back; what it gives
+        is stacked in front.
 
         Raises
         ------
@@ -79,10 +88,8 @@ class RuntimeModel:
         RuntimeRefusesError
             The run fails.
         """
-        feeds = {name: np.asarray(arrays[name], np.float32) for name in self.data if name in arrays}
-        missing = [name for name in self.data if name not in arrays]
-        if missing:
-            raise RuntimeInputError(f"the data lack {', '.join(missing)}; the model takes {', '.join(self.data)}.")
+        check_names(self.data, arrays)
+        feeds = {name: np.asarray(arrays[name], np.float32) for name in self.data}
         states = {name: np.asarray(arrays.get(name, np.zeros(self._state_shape(name, batch))), np.float32) for name in self.states}
         if not self.stepwise:
             return self._call({**feeds, **states})
@@ -98,7 +105,7 @@ class RuntimeModel:
             pairs = pairs or self._pairs({**now, **states}, found)
             states = {name: found[output] for name, output in pairs.items()}
             rows.append(found)
-        return {name: np.stack([row[name] for row in rows]) for name in self.outputs}
+        return {name: np.stack([row[name] for row in rows]) for name in self._fetched}
 
     def _pairs(self, given: Mapping[str, Array], found: Mapping[str, Array]) -> dict[str, str]:
         """Which output carries which state on, by the rule of the reader."""
@@ -119,15 +126,47 @@ class RuntimeModel:
             wanted = self.shapes.get(name)
             if wanted is None:
                 raise RuntimeInputError(f"the file has no input {name!r}; it has {', '.join(self.shapes)}.")
-            if array.ndim != len(wanted) or any(isinstance(w, int) and w != n for n, w in zip(array.shape, wanted, strict=True)):
-                raise RuntimeInputError(f"the file takes {name!r} as {wanted}, and it is given {list(array.shape)}; give that shape.")
+            check_shape(name, array.shape, wanted)
         try:
-            values = self._session.run(self.outputs, dict(feeds))
+            values = self._session.run(self._fetched, dict(feeds))
         except Exception as error:  # the binding raises classes of its own
             raise RuntimeRefusesError(
                 f"ONNX Runtime fails on the file: {_first_line(error)} (A file may need other numbers of samples or steps than it says.)"
             ) from None
-        return dict(zip(self.outputs, map(np.asarray, values), strict=True))
+        return dict(zip(self._fetched, map(np.asarray, values), strict=True))
+
+
+def check_names(inputs: Iterable[str], arrays: Iterable[str]) -> None:
+    """Look for the array of each input.
+
+    Raises
+    ------
+    RuntimeInputError
+        One is missing.
+    """
+    missing = [name for name in inputs if name not in arrays]
+    if missing:
+        raise RuntimeInputError(f"the data lack {', '.join(missing)}; the model takes {', '.join(inputs)}.")
+
+
+def check_shape(name: str, shape: Sequence[int], wanted: Sequence[int | str | None]) -> None:
+    """Compare the shape of an array with that of a file's input; what is no number is open.
+
+    Raises
+    ------
+    RuntimeInputError
+        They differ.
+    """
+    if len(shape) != len(wanted) or any(isinstance(w, int) and w != n for n, w in zip(shape, wanted, strict=True)):
+        raise RuntimeInputError(f"the file takes {name!r} as {list(wanted)}, and it is given {list(shape)}; give that shape.")
+
+
+def _with_outputs(path: Path, tensors: Sequence[Tensor]) -> tuple[bytes, set[str], dict[Key, str]]:
+    """Return the file with more outputs, the names of its own, and those of the tensors; external data stay where they are."""
+    model = read_outline(path)
+    own = {o.name for o in model.graph.output}
+    exposed = expose(model, tensors)
+    return model.SerializeToString(), own, exposed
 
 
 def _first_line(error: Exception) -> str:

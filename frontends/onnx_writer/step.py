@@ -7,11 +7,14 @@ from dataclasses import dataclass, field, replace
 
 import networkx as nx
 import numpy as np
+from onnx import helper
 
 from snnc.compiler.graph import Array, Edge, Graph, Input, Output, Population, Shape
+from snnc.compiler.neuron import NeuronModel
 from snnc.compiler.shapes import PortMap
 from snnc.frontends.onnx_writer.builder import Builder, Value
 from snnc.frontends.onnx_writer.equations import Places, print_expression
+from snnc.frontends.onnx_writer.functions import DOMAIN, Neuron
 from snnc.frontends.onnx_writer.operations import print_operation
 
 
@@ -39,7 +42,7 @@ class Carried:
 
 @dataclass
 class Step:
-    """One time step under construction; :meth:`write` fills the rest from the first six fields.
+    """One time step under construction; :meth:`write` fills the rest from the first eight fields.
 
     Parameters
     ----------
@@ -53,6 +56,8 @@ class Step:
         (node, state or port) -> name of what a caller gives as its first value, [B, *shape].
     given
         Input -> its values at this step.
+    neurons
+        Models whose populations become a node each; the equations of all others are written out.
     """
 
     graph: Graph
@@ -62,6 +67,7 @@ class Step:
     batch: str
     starts: dict[tuple[str, str], str]
     given: dict[str, Value]
+    neurons: list[tuple[NeuronModel, Neuron]] = field(default_factory=list)
     values: dict[tuple[str, str], Value] = field(default_factory=dict)
     carried: list[Carried] = field(default_factory=list)
     results: dict[str, Value] = field(default_factory=dict)
@@ -118,33 +124,51 @@ class Step:
                 self.carried.append(Carried(late.name, start, result, late.shape))
                 source = late
 
-    def _expanded(self, value: Array, shape: Shape, wanted: str) -> str:
-        """Name of `value` for every sample, in the main graph."""
-        return self.main.node("Expand", self.main.constants.floats(value, "number"), self.full_shape(shape), wanted=wanted)
+    def _expanded(self, value: Array, shape: Shape, wanted: str, home: tuple[str, str] | None = None) -> str:
+        """Name of `value`, the field `home` of the graph, for every sample, in the main graph."""
+        number = self.main.constants.floats(value, "number")
+        if home is not None:
+            self.main.constants.homes[home] = number
+        return self.main.node("Expand", number, self.full_shape(shape), wanted=wanted)
 
     def _population(self, name: str, population: Population) -> None:
         model, shape = population.model, population.shape
-        scope: dict[str, Value] = {}
-        for state in model.states:
-            scope[state] = Value(self.body.names.fresh(f"{name}.{state}"), shape)
-        old = dict(scope)
-        for parameter, default in model.parameters.items():
-            array = np.asarray(population.parameters.get(parameter, default))
-            scope[parameter] = Value(self.body.constants.own(array, f"{name}.{parameter}"), array.shape, False)
+        states = {state: Value(self.body.names.fresh(f"{name}.{state}"), shape) for state in model.states}
+        scope = {**states, **self._parameters(name, population)}
         for port in model.inputs:
             arriving = [self._read(edge) for edge in self.graph.incoming(name, port)]
             scope[port] = self.body.total(arriving, shape)
-        for assignment in model.equations:
-            wanted = f"{name}.{assignment.target}"
-            scope[assignment.target] = print_expression(Places(self.main, self.body), assignment.value, scope, shape, wanted)
-        for target in dict.fromkeys([*model.states, *(a.target for a in model.equations)]):
-            value = scope[target]
+        neuron = next((function for known, function in self.neurons if known == model), None)
+        found = self._equations(name, population, scope) if neuron is None else self._call(name, neuron, population, scope)
+        for target, value in found.items():
             self.values[name, target] = value if value.full else self._spread(value, shape)
         for state, default in model.states.items():
             first = np.asarray(population.initial.get(state, default))
-            start = self.starts.get((name, state)) or self._expanded(first, shape, f"{name}.{state}.start")
+            start = self.starts.get((name, state)) or self._expanded(first, shape, f"{name}.{state}.start", (name, f"initial.{state}"))
             result = self.body.node("Identity", self.values[name, state].name, wanted=f"{name}.{state}_next")
-            self.carried.append(Carried(old[state].name, start, result, shape))
+            self.carried.append(Carried(states[state].name, start, result, shape))
+
+    def _parameters(self, name: str, population: Population) -> dict[str, Value]:
+        found = {}
+        for parameter, default in population.model.parameters.items():
+            array = np.asarray(population.parameters.get(parameter, default))
+            found[parameter] = Value(self.body.constants.own(array, name, f"parameters.{parameter}"), array.shape, False)
+        return found
+
+    def _equations(self, name: str, population: Population, scope: dict[str, Value]) -> dict[str, Value]:
+        """Add the equations as operators, and return all that they assign."""
+        model = population.model
+        for assignment in model.equations:
+            wanted = f"{name}.{assignment.target}"
+            scope[assignment.target] = print_expression(Places(self.main, self.body), assignment.value, scope, population.shape, wanted)
+        return {target: scope[target] for target in dict.fromkeys([*model.states, *(a.target for a in model.equations)])}
+
+    def _call(self, name: str, neuron: Neuron, population: Population, scope: dict[str, Value]) -> dict[str, Value]:
+        """Add one node that calls the neuron's function, and return what it gives."""
+        results = {result: self.body.names.fresh(f"{name}.{result}") for result in neuron.results}
+        given = [scope[n].name for n in neuron.proto.input]
+        self.body.nodes.append(helper.make_node(neuron.name, given, list(results.values()), name=name, domain=DOMAIN))
+        return {r: Value(value, population.shape, r not in neuron.narrow) for r, value in results.items()}
 
     def _spread(self, value: Value, shape: Shape) -> Value:
         spread = self.body.node("Expand", value.name, self.full_shape(shape), wanted=f"{value.name}_spread")

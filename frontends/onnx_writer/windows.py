@@ -14,9 +14,9 @@ from snnc.frontends.onnx_writer.builder import Builder, Value
 def print_conv(to: Builder, name: str, operation: Conv, value: Value) -> str:
     """Add a convolution."""
     windows = windows_of(name, operation, value.shape)
-    arrays = [to.constants.own(operation.weight, f"{name}.weight")]
+    arrays = [to.constants.own(operation.weight, name, "weight")]
     if operation.bias is not None:
-        arrays.append(to.constants.own(operation.bias, f"{name}.bias"))
+        arrays.append(to.constants.own(operation.bias, name, "bias"))
     return to.node("Conv", value.name, *arrays, wanted=name, group=operation.groups, dilations=windows.dilation, **_places(windows))
 
 
@@ -43,7 +43,7 @@ def _print_max(to: Builder, name: str, windows: Windows, value: str) -> str:
     pads = places["pads"]
     if any(pad >= k for pad, k in zip(pads, windows.kernel * 2, strict=True)):
         around = np.array([0, 0, *pads[: len(pads) // 2], 0, 0, *pads[len(pads) // 2 :]], np.int64)
-        lowest = to.constants.floats(np.array(-np.inf, np.float32), f"{name}.lowest")
+        lowest = to.constants.floats(np.finfo(np.float32).min, f"{name}.lowest")
         value = to.node("Pad", value, to.constants.integers(around, f"{name}.around"), lowest, wanted=f"{name}.padded")
         places["pads"] = [0] * len(pads)
     return to.node("MaxPool", value, wanted=name, dilations=windows.dilation, **places)

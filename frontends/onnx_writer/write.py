@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias, get_args
 
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 
 from snnc.compiler.graph import Graph, Input, Layout, Output, Population, Shape, StateRef
 from snnc.compiler.verify import verify
+from snnc.frontends.notes import KEY, describe
+from snnc.frontends.onnx.structure import structure
 from snnc.frontends.onnx_writer.builder import Builder, Constants, Names, Value
-from snnc.frontends.onnx_writer.errors import NameClashError, OpenTimeError
+from snnc.frontends.onnx_writer.errors import NameClashError, OpenTimeError, UnknownFormError
 from snnc.frontends.onnx_writer.files import INSIDE, save
-from snnc.frontends.onnx_writer.notes import KEY, notes_of
+from snnc.frontends.onnx_writer.functions import DOMAIN, DOMAIN_VERSION, neuron_functions
 from snnc.frontends.onnx_writer.operations import reduction
 from snnc.frontends.onnx_writer.step import Step
 
 OPSET: Final = 17
 IR_VERSION: Final = 8
+Form: TypeAlias = Literal["plain", "functions"]
 
 
-def write_onnx(graph: Graph, path: str | Path, *, states: bool = False, inside: int = INSIDE) -> list[Path]:
-    """Write `graph` as an ONNX model: one ``Scan`` over the time steps, of ONNX's own operators only.
+def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: bool = False, inside: int = INSIDE) -> list[Path]:
+    """Write `graph` as an ONNX model: one ``Scan`` over the time steps.
 
     Inputs and outputs keep their names and layouts; the batch size is open, and the number of steps where the graph leaves it open.
-    Derivatives are not part of ONNX: ``detach`` goes, and surrogates and learnable parameters are notes among the metadata.
+    What ONNX has no place for (surrogates, ``detach``, what is learnable, names) is in a description of the graph among the metadata, so
+    that :func:`snnc.frontends.onnx.load.load_onnx` gives the same graph back.
 
     Parameters
     ----------
@@ -34,6 +37,9 @@ def write_onnx(graph: Graph, path: str | Path, *, states: bool = False, inside: 
         From any front end.
     path
         The file, which appears whole or not at all.
+    form
+        "plain": ONNX's own operators only. "functions": a population is one node of the domain ``ai.snnc``, whose meaning is a function
+        of ONNX's own operators in the same file.
     states
         Make every state of every population an input ``"population.state"``, [batch, *shape], its value before the first step.
         Those of ``graph.state_inputs`` are inputs in any case.
@@ -52,12 +58,14 @@ def write_onnx(graph: Graph, path: str | Path, *, states: bool = False, inside: 
     GraphError
         The network is wrong.
     """
+    if form not in get_args(Form):
+        raise UnknownFormError(f"the form {form!r} is not known; it is one of {', '.join(get_args(Form))}.")
     if states:
         graph = graph.copy()
         known = set(graph.state_inputs.values())
         refs = [StateRef(name, state) for name, p in graph.of_type(Population) for state in p.model.states]
         graph.state_inputs |= {f"{ref.node}.{ref.name}": ref for ref in refs if ref not in known}
-    writer = _Writer(graph)
+    writer = _Writer(graph, form)
     return save(writer.model(), writer.constants.arrays, Path(path), inside)
 
 
@@ -74,8 +82,9 @@ class _Recorded:
 class _Writer:
     """A model under construction."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, form: Form) -> None:
         self.graph = graph
+        self.neurons = neuron_functions(graph, OPSET) if form == "functions" else []
         self.ports = verify(graph)
         self.inputs: dict[str, Input] = dict(graph.of_type(Input))
         self.outputs: dict[str, Output] = dict(graph.of_type(Output))
@@ -100,7 +109,7 @@ class _Writer:
         batch = self._batch()
         slices = {name: self.names.fresh(f"{name}.now") for name in timed}
         given = {name: self._input(name, slices.get(name), batch) for name in self.inputs}
-        step = Step(self.graph, self.ports, self.main, self.body, batch, self._starts(), given)
+        step = Step(self.graph, self.ports, self.main, self.body, batch, self._starts(), given, self.neurons)
         step.write()
         recorded = [self._recorded(name, step.results[name]) for name in self.outputs]
         self._scan(step, slices, recorded)
@@ -110,9 +119,22 @@ class _Writer:
             [*(_tensor(name, self._dims(i.shape, i.layout)) for name, i in self.inputs.items()), *self._state_inputs()],
             [self._output_info(r) for r in recorded],
         )
-        model = helper.make_model(graph, producer_name="snnc", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
-        helper.set_model_props(model, {KEY: json.dumps(notes_of(self.graph))})
+        domains = [helper.make_opsetid("", OPSET), *([helper.make_opsetid(DOMAIN, DOMAIN_VERSION)] if self.neurons else [])]
+        functions = [neuron.proto for _, neuron in self.neurons]
+        model = helper.make_model(graph, producer_name="snnc", opset_imports=domains, functions=functions, ir_version=IR_VERSION)
+        self.constants.drop_unused([*self.main.nodes, *self.body.nodes])
+        notes = self._notes(step, structure(model))
+        if notes is not None:
+            helper.set_model_props(model, {KEY: notes})
         return model
+
+    def _notes(self, step: Step, digest: str) -> str | None:
+        """Return the description of the graph: its arrays by their initializers, ports of populations by the loop's tensors."""
+        values: dict[str, dict[str, str]] = {}
+        for (name, port), value in step.values.items():
+            if isinstance(self.graph.operation(name), Population):
+                values.setdefault(name, {})[port] = value.name
+        return describe(self.graph, lambda *home: self.constants.homes.get(home), self.constants.arrays.get, values, digest)
 
     # ---- what goes in ------------------------------------------------------------------------------------------------
 
@@ -183,9 +205,16 @@ class _Writer:
 
     def _output_info(self, recorded: _Recorded) -> ValueInfoProto:
         dims = self._step_dims(recorded)
-        if self.outputs[recorded.name].readout == "all":
-            dims.insert(recorded.time, self.time_dim)
+        operation = self.outputs[recorded.name]
+        if operation.readout == "all":
+            dims.insert(recorded.time, self._recorded_steps(operation))
         return _tensor(recorded.name, dims)
+
+    def _recorded_steps(self, operation: Output) -> int | str:
+        if not operation.start and operation.stop is None:
+            return self.time_dim
+        stop = self.graph.steps if operation.stop is None else operation.stop
+        return self.names.fresh("recorded") if stop is None else stop - operation.start
 
     def _scan(self, step: Step, slices: dict[str, str], recorded: list[_Recorded]) -> None:
         """Add the loop and what happens to its outputs."""
@@ -215,14 +244,19 @@ class _Writer:
             scan_output_axes=[r.time for r in recorded],
         )
         self.main.nodes.append(node)
-        for name, steps in stacked.items():
-            self._read_out(name, steps)
+        for r in recorded:
+            self._read_out(r, stacked[r.name])
 
     def _stacked_name(self, name: str) -> str:
-        return name if self.outputs[name].readout == "all" else self.names.fresh(f"{name}.steps")
+        return name if self.outputs[name] == Output("all", self.outputs[name].layout) else self.names.fresh(f"{name}.steps")
 
-    def _read_out(self, name: str, steps: str) -> None:
-        readout = self.outputs[name].readout
+    def _read_out(self, recorded: _Recorded, steps: str) -> None:
+        name, operation = recorded.name, self.outputs[recorded.name]
+        readout = operation.readout
+        if operation.start or operation.stop is not None:
+            stop = 2**31 - 1 if operation.stop is None else operation.stop
+            bounds = [self.constants.integers([n]) for n in (operation.start, stop, recorded.time)]
+            steps = self.main.node("Slice", steps, *bounds, out=name if readout == "all" else None, wanted=f"{name}.window")
         if readout == "last":
             self.main.node("Gather", steps, self.constants.integers(-1, "last"), out=name, axis=0)
         elif readout != "all":

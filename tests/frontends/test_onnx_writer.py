@@ -1,7 +1,5 @@
 """Graphs written as ONNX files: ONNX Runtime computes what the reference computes, and the reader finds the network again."""
 
-import json
-
 import nets
 import numpy as np
 import onnx
@@ -35,7 +33,6 @@ from snnc.compiler.graph import (
 from snnc.compiler.lower import lower
 from snnc.compiler.neuron import neuron
 from snnc.compiler.neurons import LI, LIBRARY, LIF, CubaLIF
-from snnc.compiler.surrogates import atan
 from snnc.frontends.load import load
 from snnc.frontends.onnx.recognise import recognise
 from snnc.frontends.onnx_writer import files
@@ -48,7 +45,6 @@ from snnc.frontends.onnx_writer.errors import (
     OpenTimeError,
     WeightsTooLargeError,
 )
-from snnc.frontends.onnx_writer.notes import read_notes
 from snnc.frontends.onnx_writer.operations import print_operation
 from snnc.frontends.onnx_writer.write import write_onnx
 
@@ -318,30 +314,6 @@ def test_an_input_without_a_batch_axis_serves_every_sample(tmp_path):
     feeds = {"x": np.ones((4, 2, 3), F) / 2, "z": np.arange(12, dtype=F).reshape(4, 3) / 8}
     (path,) = write_onnx(graph, tmp_path / "m.onnx")
     agree(run_file(path, feeds), run_reference(graph, feeds))
-
-
-def test_what_onnx_has_no_place_for_is_noted_as_data(tmp_path):
-    graph = layers(
-        ("x", Input((3,), "spikes")),
-        ("fc", Linear(np.eye(3, dtype=F), learnable=False)),
-        ("h", Population(LIF(0.5), (3,), learnable=frozenset({"beta"}), surrogate=atan(2.0))),
-    )
-    (path,) = write_onnx(graph, tmp_path / "m.onnx")
-    notes = read_notes(path)
-    assert notes["nodes"]["h"]["neuron"] == "LIF"
-    assert notes["nodes"]["h"]["learnable"] == ["beta"]
-    assert notes["nodes"]["h"]["surrogate"]["name"] == "atan"
-    assert notes["nodes"]["fc"] == {"learnable": False}
-    model = onnx.load(path)
-    model.metadata_props[0].value = json.dumps([1])
-    onnx.save(model, path)
-    with pytest.raises(OnnxFileError, match=r"SNNC-E231.*not an object"):
-        read_notes(path)
-    del model.metadata_props[:]
-    onnx.save(model, path)
-    assert read_notes(path) is None
-    x = (np.random.default_rng(0).random((5, 2, 3)) < 0.5).astype(F)
-    agree(simulate(load(path), {"x": x}), run_reference(graph, {"x": x}))
 
 
 def test_large_weights_lie_beside_the_file(tmp_path):
