@@ -191,10 +191,10 @@ def test_what_cannot_be_exported_is_refused_with_the_first_line_of_each_exporter
 
 
 def test_what_torchscript_refuses_is_exported_by_dynamo(net, monkeypatch):
-    from snnc.frontends import torch_modules
+    from snnc.frontends.torch_modules import exporting
 
     pytest.importorskip("onnxscript")
-    tried, call = [], torch_modules._call_exporter
+    tried, call = [], exporting._call_exporter
 
     def refuse_torchscript(torch, module, arguments, file, names, dynamo, opset):
         tried.append(dynamo)
@@ -202,7 +202,7 @@ def test_what_torchscript_refuses_is_exported_by_dynamo(net, monkeypatch):
             raise RuntimeError("not today")
         call(torch, module, arguments, file, names, dynamo, opset)
 
-    monkeypatch.setattr(torch_modules, "_call_exporter", refuse_torchscript)
+    monkeypatch.setattr(exporting, "_call_exporter", refuse_torchscript)
     graph = snnc.from_torch(net, torch.zeros(4, 1, INPUTS), steps=STEPS)
     assert tried == [False, True]
     with snnc.compile(graph) as session:
@@ -247,14 +247,14 @@ def test_what_is_no_module_is_refused(net):
 
 
 def test_long_examples_are_advised_against(monkeypatch):
-    monkeypatch.setattr("snnc.frontends.torch_modules.LONG", 6)
+    monkeypatch.setattr("snnc.frontends.torch_modules.importing.LONG", 6)
     with pytest.warns(UserWarning, match=r"up to 6 steps.*an example of 8 steps"):
         snnc.from_torch(Net(), torch.zeros(6, 1, INPUTS))
 
 
 def test_slow_exports_say_how_slow(monkeypatch):
-    monkeypatch.setattr("snnc.frontends.torch_modules.SLOW", -1.0)
-    with pytest.warns(UserWarning, match=r"exported the module in \d+ s and snnc read it in \d+ s.*single step"):
+    monkeypatch.setattr("snnc.frontends.torch_modules.importing.SLOW", -1.0)
+    with pytest.warns(UserWarning, match=r"took \d+ s.*single step"):
         snnc.from_torch(Net(), torch.zeros(4, 1, INPUTS))
 
 

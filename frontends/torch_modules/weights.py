@@ -1,0 +1,130 @@
+"""Trained weights back into the module that the network came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from snnc.compiler.graph import Array, Graph
+from snnc.frontends.onnx_writer.errors import AmbiguousWeightError, TorchModuleError, UnmatchedWeightError
+from snnc.frontends.torch_modules.batchnorm import unfolded
+from snnc.frontends.torch_modules.exporting import require_torch
+from snnc.frontends.torch_modules.forms import Form, forms, laid_out
+from snnc.frontends.torch_modules.naming import arrays
+
+
+def to_torch(trained: Any, module: Any, *, graph: Graph | None = None) -> list[str]:
+    """Write trained weights into the parameters of the module that the network came from.
+
+    Each weight of the network belongs to the parameter (or buffer) of the module that held its value when the module was imported: the
+    module must not have changed since. A batch normalisation that was folded into a weight is taken out of it again: the layer gets the
+    weight, and the normalisation's bias what is left (running statistics and ``gamma`` stay). Nothing is written unless everything fits.
+
+    Parameters
+    ----------
+    trained
+        A session, or what its ``state_dict()`` returned.
+    module
+        The module that :func:`from_torch` was given.
+    graph
+        With a plain state dictionary: the graph that :func:`from_torch` returned, whose values tell what belongs where. Without it only
+        shapes and names can tell.
+
+    Returns
+    -------
+    list
+        Names of the module's tensors that were written.
+
+    Raises
+    ------
+    UnmatchedWeightError
+        A weight that training changed has no counterpart in the module, or its counterpart cannot hold it.
+    AmbiguousWeightError
+        It has several.
+    """
+    torch = require_torch()
+    if not isinstance(module, torch.nn.Module):
+        raise TorchModuleError(f"{type(module).__name__} is no torch.nn.Module; give the module itself.")
+    values, originals = _weights(trained, graph)
+    places = _places(module, values, originals)
+    state = module.state_dict(keep_vars=True)
+    with torch.no_grad():
+        for name, value in places.items():
+            state[name].copy_(torch.as_tensor(value))
+    return list(places)
+
+
+def _weights(trained: Any, graph: Graph | None) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Trained values by label, and the values before training where they are known."""
+    if isinstance(trained, Mapping):
+        values = {str(name): np.asarray(value) for name, value in trained.items()}
+        if graph is None:
+            return values, {}
+        from snnc.compiler.lower import lower
+
+        return values, {p.label: p.value for p in lower(graph).parameters.values()}
+    if not hasattr(trained, "state_dict") or not hasattr(trained, "program"):
+        raise TorchModuleError(f"{type(trained).__name__} holds no weights of snnc; give a session or its state_dict().")
+    return trained.state_dict(), {p.label: p.value for p in trained.program.parameters.values()}
+
+
+def _places(module: Any, values: Mapping[str, Array], originals: Mapping[str, Array]) -> dict[str, Array]:
+    """Tensor name -> its new value."""
+    tensors = arrays(module)
+    changed = {k: v for k, v in values.items() if k not in originals or not np.array_equal(originals[k], v)}
+    found: dict[str, tuple[str, Array]] = {}
+    done: set[str] = set()
+    for label, value in changed.items():
+        if label in done:
+            continue
+        original = originals.get(label)
+        fitting = [f for name, tensor in tensors.items() for f in forms(name, tensor, value, original)]
+        node, _, last = label.rpartition(".")
+        fitting = [f for f in fitting if f.owner == node and f.parameter == last] or fitting
+        whole = unfolded(module, values, originals, node) if not _weight_fits(tensors, values, originals, node) else None
+        if whole is not None:
+            found |= {name: (label, part.astype(tensors[name].dtype)) for name, part in whole.items()}
+            done |= {f"{node}.weight", f"{node}.bias"}
+            continue
+        form = _chosen(label, value, fitting, original is not None)
+        new = laid_out(value, form, tensors[form.tensor])
+        if new is None:
+            raise UnmatchedWeightError(
+                f"training made {label!r} {np.asarray(value).reshape(-1)[0]:g}; the module computes it by a sigmoid of {form.tensor!r}, "
+                "which lies between 0 and 1. Train with a smaller learning rate."
+            )
+        if form.tensor in found and not np.array_equal(found[form.tensor][1], new):
+            raise AmbiguousWeightError(
+                f"{found[form.tensor][0]!r} and {label!r} of the network both come from {form.tensor!r}, a shared weight, and training "
+                "made them differ; the module has one place for them."
+            )
+        found[form.tensor] = (label, new)
+    return {name: new for name, (_, new) in found.items()}
+
+
+def _weight_fits(tensors: Mapping[str, Array], values: Mapping[str, Array], originals: Mapping[str, Array], node: str) -> bool:
+    """Tell whether the weight of the node `node` is a tensor of the module as it is; nodes without a weight always fit."""
+    label = f"{node}.weight"
+    if label not in values or label not in originals:
+        return True
+    return any(forms(name, tensor, values[label], originals[label]) for name, tensor in tensors.items())
+
+
+def _chosen(label: str, value: Array, fitting: list[Form], by_value: bool) -> Form:
+    node = label.rpartition(".")[0]
+    for same in ([f for f in fitting if f.tensor in (label, node)], [f for f in fitting if f.owner == node]):
+        if len(same) == 1:
+            return same[0]
+    if len(fitting) == 1:
+        return fitting[0]
+    how = "the value that the network was imported with" if by_value else "its shape"
+    if not fitting:
+        raise UnmatchedWeightError(
+            f"no tensor of the module has {how} of {label!r} {list(value.shape)}; give the module as it was when it was imported "
+            "(snnc folds scales into weights: such weights cannot be taken back)."
+        )
+    names = ", ".join(repr(f.tensor) for f in fitting)
+    advice = "initialise them differently before the import" if by_value else "give the session, or graph=, so that values can tell"
+    raise AmbiguousWeightError(f"{label!r} {list(value.shape)} could be {names}, which all have {how}; {advice}.")
