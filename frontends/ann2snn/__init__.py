@@ -1,0 +1,1 @@
+"""Feed-forward ReLU networks from ONNX files -> spiking networks of integrate-and-fire neurons."""

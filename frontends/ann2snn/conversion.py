@@ -1,0 +1,91 @@
+"""The whole conversion: a file and sample data in, a spiking network and its measured loss out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.graph import Graph, Pool, Population, Reduce
+from snnc.compiler.shapes import size
+from snnc.frontends.ann2snn.balance import scales
+from snnc.frontends.ann2snn.convert import convert
+from snnc.frontends.ann2snn.errors import ConversionOptionError
+from snnc.frontends.ann2snn.measure import measure
+from snnc.frontends.ann2snn.read import read_relu_network
+from snnc.frontends.ann2snn.report import Layer, Report
+from snnc.frontends.ann2snn.samples import checked, split
+
+STEPS: Final = 64
+"""Time steps unless said."""
+PERCENTILE: Final = 99.9
+"""Percentile of activations that becomes a threshold, unless said; the value of Rueckauer et al. 2017."""
+_MOST_STEPS: Final = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Conversion:
+    """A spiking network that was a ReLU network.
+
+    Attributes
+    ----------
+    graph
+        The network, for :func:`snnc.compile` and :func:`snnc.write_onnx`; its ``assumptions`` tell the report in sentences.
+    report
+        What was measured.
+    """
+
+    graph: Graph
+    report: Report
+
+
+def convert_file(
+    path: str | Path,
+    calibration: Mapping[str, npt.ArrayLike],
+    *,
+    labels: npt.ArrayLike | None = None,
+    steps: int = STEPS,
+    percentile: float = PERCENTILE,
+) -> Conversion:
+    """Convert the ReLU network of an ONNX file; see :func:`snnc.ann2snn`."""
+    if not 0 < percentile <= 100:
+        raise ConversionOptionError(f"the percentile is {percentile}; it has to lie above 0 and at most at 100.")
+    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 1 <= steps <= _MOST_STEPS:
+        raise ConversionOptionError(f"steps is {steps}; a converted network runs 1 to {_MOST_STEPS:,} steps.")
+    network = read_relu_network(Path(path))
+    samples = checked(network.graph, calibration, labels)
+    balancing, measuring = split(samples)
+    found, used = scales(network.graph, balancing, percentile, network.origins)
+    graph = convert(network.graph, found, int(steps))
+    measured = measure(network.graph, graph, measuring, int(steps), list(found))
+    layers = tuple(
+        Layer(name, network.origins[name], size(p.shape), found[name], measured.rates[name])
+        for name, p in network.graph.of_type(Population)
+    )
+    described = balancing.described if used == len(balancing) else f"the first {used} of {balancing.described}"
+    report = Report(
+        measured.output,
+        percentile,
+        (used, described),
+        (len(measuring), measuring.described),
+        samples.described,
+        measured.accuracy,
+        layers,
+        measured.points,
+    )
+    graph.assumptions += [*_notes(network.graph, layers), *network.notes, *report.sentences()]
+    return Conversion(graph, report)
+
+
+def _notes(graph: Graph, layers: tuple[Layer, ...]) -> list[str]:
+    said = [
+        f"Converted from a ReLU network: {len(layers)} ReLU layer{'s' if len(layers) > 1 else ''} became integrate-and-fire neurons of "
+        "threshold 1 that start at 1/2. Inputs and biases are constant currents, the same at every step; outputs are means over the steps."
+    ]
+    if any(o.kind == "max" for _, o in graph.of_type(Pool, Reduce)):
+        said.append("Maximum pooling takes the largest number of spikes so far, which is exact for rates.")
+    return said

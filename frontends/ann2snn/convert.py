@@ -1,0 +1,189 @@
+"""A graph of ReLU units -> a graph of integrate-and-fire neurons.
+
+Every value of the spiking network, averaged over the steps, stands for the value of the ReLU network divided by a scale:
+
+=================================  ==========================================================================
+an input, an output                1
+a population                       what :mod:`snnc.frontends.ann2snn.balance` found, so that its rate is at most 1
+Linear, Conv, Scale                what the consumers have: with a for the operand's scale and b for its own,
+                                   the weight becomes W a/b and the bias b_i/b (Rueckauer et al. 2017)
+pooling, Reshape, Slice            the operand's
+Add, Concat                        what the consumers have; operands of another scale pass a factor
+=================================  ==========================================================================
+
+So edges behind populations carry plain spikes, 0 or 1, all thresholds are 1, and biases are constant currents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import networkx as nx
+import numpy as np
+
+from snnc.compiler.graph import (
+    Add,
+    Array,
+    Concat,
+    Conv,
+    Flatten,
+    Graph,
+    Input,
+    Layout,
+    Linear,
+    OneToOne,
+    Operation,
+    Output,
+    Pool,
+    Population,
+    Reduce,
+    Reshape,
+    Scale,
+    Slice,
+)
+from snnc.compiler.passes.edit import fresh_name
+from snnc.compiler.shapes import PortMap, port_map
+from snnc.compiler.verify import verify
+from snnc.frontends.ann2snn.rectifiers import counter, increment, spiking
+
+
+def convert(graph: Graph, scales: Mapping[str, float], steps: int) -> Graph:
+    """Return the spiking network.
+
+    Parameters
+    ----------
+    graph
+        Of ReLU units, as :mod:`snnc.frontends.ann2snn.read` makes it.
+    scales
+        Population -> activation that becomes a rate of 1.
+    steps
+        Time steps. The inputs are constant currents at each of them, and outputs are means over them.
+    """
+    order = list(nx.topological_sort(graph.nx))
+    conversion = _Conversion(graph, port_map(graph), scales, _demands(graph, order, scales), Graph(graph.name, steps))
+    for name in order:
+        conversion.add(name)
+    verify(conversion.made)
+    return conversion.made
+
+
+def _demands(graph: Graph, order: list[str], scales: Mapping[str, float]) -> dict[str, float | None]:
+    """Return, for each node, the scale that its consumers would like: None where they take any, 1 where they disagree."""
+    found: dict[str, float | None] = {}
+    for name in reversed(order):
+        wanted = {_wish(e.target, graph.operation(e.target), scales, found) for e in graph.outgoing(name)} - {None}
+        found[name] = wanted.pop() if len(wanted) == 1 else 1.0 if wanted else None
+    return found
+
+
+def _wish(name: str, operation: Operation, scales: Mapping[str, float], found: Mapping[str, float | None]) -> float | None:
+    match operation:
+        case Population():
+            return scales[name]
+        case Output():
+            return 1.0
+        case Linear() | Conv() | Scale():
+            return None
+    return found[name]
+
+
+@dataclass
+class _Conversion:
+    """A spiking network under construction.
+
+    Attributes
+    ----------
+    scale
+        Node -> value of the ReLU network that 1 stands for.
+    steady, binary
+        Nodes whose values are the same at every step, and nodes whose values are 0 or 1.
+    """
+
+    old: Graph
+    ports: PortMap
+    scales: Mapping[str, float]
+    demands: Mapping[str, float | None]
+    made: Graph
+    scale: dict[str, float] = field(default_factory=dict)
+    steady: set[str] = field(default_factory=set)
+    binary: set[str] = field(default_factory=set)
+    last: dict[str, str] = field(default_factory=dict)
+
+    def add(self, name: str) -> None:
+        """Add the counterpart of node `name`; all in front of it is there."""
+        operation = self.old.operation(name)
+        sources = [e.source for e in sorted(self.old.incoming(name), key=lambda e: (len(e.target_port), e.target_port))]
+        if sources and all(s in self.steady for s in sources):
+            self.steady.add(name)
+        match operation:
+            case Input():
+                self.scale[name] = 1.0
+                self.steady.add(name)
+                self._put(name, operation)
+            case Population(shape=shape):
+                self.scale[name] = self.scales[name]
+                self.steady.discard(name)
+                self.binary.add(name)
+                self._put(name, spiking(shape), self._rescaled(sources[0], self.scales[name]))
+            case Output():
+                self._put(name, Output("mean", Layout(None, 0)), self._rescaled(sources[0], 1.0))
+            case Linear() | Conv() | Scale():
+                self.scale[name] = self.demands[name] or 1.0
+                self._put(name, _scaled(operation, self.scale[sources[0]], self.scale[name]), self.last[sources[0]])
+            case Add() | Concat():
+                self._join(name, operation, sources)
+            case _:
+                self._along(name, operation, sources[0])
+
+    def _join(self, name: str, operation: Add | Concat, sources: list[str]) -> None:
+        self.scale[name] = self.demands[name] or self.scale[sources[0]]
+        if isinstance(operation, Concat) and all(s in self.binary and self.scale[s] == self.scale[name] for s in sources):
+            self.binary.add(name)
+        self._put(name, operation, *(self._rescaled(s, self.scale[name]) for s in sources))
+
+    def _along(self, name: str, operation: Operation, source: str) -> None:
+        """Add an operation that scales pass through."""
+        self.scale[name] = self.scale[source]
+        largest = isinstance(operation, Pool | Reduce) and operation.kind == "max"
+        if source in self.binary and (largest or isinstance(operation, Reshape | Flatten | Slice)):
+            self.binary.add(name)
+        if largest and source not in self.steady:
+            self._maximum(name, operation, source)
+        else:
+            self._put(name, operation, self.last[source])
+
+    def _maximum(self, name: str, operation: Operation, source: str) -> None:
+        """Add the maximum of means over time.
+
+        With C for the sum of all that a value has been up to a step, the largest C of a window grows, step by step, to the largest sum:
+        what it grows by is the pooled value. Spikes stay spikes, because no C grows by more than 1.
+        """
+        counts = self._between(f"{name}.count", counter(self._shape(source)), self.last[source])
+        largest = self._between(f"{name}.largest", operation, counts)
+        self._put(name, increment(self._shape(name), name in self.binary), largest)
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        return next(port.shape for (node, _), port in self.ports.items() if node == name)
+
+    def _rescaled(self, source: str, scale: float) -> str:
+        factor = self.scale[source] / scale
+        if factor == 1.0:
+            return self.last[source]
+        return self._between(f"{source}.scaled", OneToOne(np.array(factor, np.float32)), self.last[source])
+
+    def _between(self, name: str, operation: Operation, source: str) -> str:
+        made = fresh_name(self.made, name)
+        self.made.add(made, operation)
+        self.made.connect(source, made)
+        return made
+
+    def _put(self, name: str, operation: Operation, *sources: str) -> None:
+        self.last[name] = self.made.add(name, operation)
+        for source in sources:
+            self.made.connect(source, name)
+
+
+def _scaled(operation: Linear | Conv | Scale, before: float, after: float) -> Linear | Conv | Scale:
+    bias: Array | None = None if operation.bias is None else (np.asarray(operation.bias, np.float64) / after).astype(np.float32)
+    return replace(operation, weight=(np.asarray(operation.weight, np.float64) * (before / after)).astype(np.float32), bias=bias)

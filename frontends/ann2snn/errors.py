@@ -1,0 +1,65 @@
+"""Errors of the conversion of ReLU networks, one class a check."""
+
+from __future__ import annotations
+
+from snnc.compiler.errors import SnncError
+
+
+class Ann2SnnError(SnncError):
+    """Base of the errors of :mod:`snnc.frontends.ann2snn`."""
+
+    code = "SNNC-E250"
+
+
+class NoSpikingFormError(Ann2SnnError):
+    """A layer of the network has no counterpart among integrate-and-fire neurons and linear connections."""
+
+    code = "SNNC-E251"
+
+
+class AlreadySpikingError(Ann2SnnError):
+    """The model that is to be converted is a spiking network already."""
+
+    code = "SNNC-E252"
+
+
+class CalibrationMissingError(Ann2SnnError):
+    """There are no sample data to balance the thresholds on, or they lack an input."""
+
+    code = "SNNC-E253"
+
+
+class CalibrationShapeError(Ann2SnnError):
+    """Sample data have another shape than the network's input, or another number of samples than each other."""
+
+    code = "SNNC-E254"
+
+
+class CalibrationValueError(Ann2SnnError):
+    """Sample data hold NaN, infinity or no real numbers."""
+
+    code = "SNNC-E255"
+
+
+class SilentLayerError(Ann2SnnError):
+    """A ReLU layer is zero on all sample data, so that no threshold can be balanced."""
+
+    code = "SNNC-E256"
+
+
+class LabelError(Ann2SnnError):
+    """Labels of the sample data are no class indices of the network's output, one a sample."""
+
+    code = "SNNC-E257"
+
+
+class ConversionOptionError(Ann2SnnError):
+    """The percentile or the number of steps of a conversion is out of range."""
+
+    code = "SNNC-E258"
+
+
+class BatchAxisError(Ann2SnnError):
+    """The file's first axis is not that of the samples, samples are mixed, or a size besides their number is open."""
+
+    code = "SNNC-E259"

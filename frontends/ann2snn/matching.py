@@ -1,0 +1,210 @@
+"""One node of a flattened ONNX graph -> one operation of a network graph, for one sample."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+import numpy as np
+
+from snnc.compiler.graph import (
+    Add,
+    Array,
+    Concat,
+    Conv,
+    Input,
+    Layout,
+    Linear,
+    Operation,
+    Pool,
+    PoolKind,
+    Reduce,
+    ReduceKind,
+    Reshape,
+    Scale,
+    Slice,
+)
+from snnc.frontends.ann2snn.errors import BatchAxisError, NoSpikingFormError
+from snnc.frontends.ann2snn.operators import refusal
+from snnc.frontends.ann2snn.rectifiers import rectifier
+from snnc.frontends.onnx.node import Node, Shape
+from snnc.frontends.onnx.window import Pairs
+
+_Windows: TypeAlias = tuple[str, Shape, Shape, Pairs, Shape, bool, bool]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """An operation, the nodes that it reads, in order, a prefix for its name, and whether the second operand is subtracted."""
+
+    operation: Operation
+    operands: tuple[Node, ...]
+    prefix: str
+    minus: bool = False
+
+
+def match(n: Node, where: str, batch: int) -> Piece:
+    """Return what `n` is; `where` names it in messages, `batch` is the size of its first axis.
+
+    Raises
+    ------
+    NoSpikingFormError
+        It has no counterpart in a spiking network.
+    BatchAxisError
+        It mixes samples.
+    """
+    if len(n.shape) < 2 or n.shape[0] != batch:
+        raise _mixes(n, where, batch)
+    data = tuple(i for i in n.inputs if i.value is None)
+    match n.op:
+        case "input":
+            return Piece(Input(n.shape[1:], "values", Layout(None, 0)), (), "")
+        case "linear":
+            return _linear(n, where)
+        case "conv":
+            return _conv(n)
+        case "pool":
+            kind, kernel, stride, padding, dilation, ceil, count = cast("_Windows", n.attrs)
+            return Piece(Pool(cast("PoolKind", kind), kernel, stride, padding, dilation, ceil, count), data, "pool")
+        case "reduce":
+            return _reduce(n, where, batch)
+        case "reshape":
+            return Piece(Reshape(n.shape[1:]), data, "shape")
+        case "transpose":
+            return _transpose(n, where, batch)
+        case "slice":
+            axis, start = cast("tuple[int, int]", n.attrs)
+            if axis == 0:
+                raise _mixes(n, where, batch)
+            return Piece(Slice(axis - 1, start, start + n.shape[axis]), data, "slice")
+        case "concat":
+            return _concat(n, where, batch)
+        case "max" | "min":
+            return _rectifier(n, where)
+        case "softmax":
+            raise refusal("Softmax", where)
+        case "add" | "sub" | "mul" | "div" | "neg":
+            return _arithmetic(n, data, where)
+    raise NoSpikingFormError(f"{where}: '{n.op}' on values of the network cannot be converted; cut the model in front of it.")
+
+
+def _mixes(n: Node, where: str, batch: int) -> BatchAxisError:
+    return BatchAxisError(
+        f"{where}: its value of shape {list(n.shape)} does not keep the {batch} samples of the input on the first axis apart; "
+        "export the model with the samples on the first axis of every input and output."
+    )
+
+
+def _linear(n: Node, where: str) -> Piece:
+    x, weight, *bias = n.inputs
+    if math.prod(x.shape[1:-1]) != 1:
+        raise NoSpikingFormError(
+            f"{where}: it multiplies each of the {math.prod(x.shape[1:-1])} rows of a sample of shape {list(x.shape[1:])} by one matrix; "
+            "write it as a convolution with a kernel of 1."
+        )
+    return Piece(Linear(_array(weight), _array(bias[0]) if bias else None), (x,), "linear")
+
+
+def _conv(n: Node) -> Piece:
+    x, weight, *bias = n.inputs
+    stride, padding, dilation, groups = cast("tuple[Shape, Pairs, Shape, int]", n.attrs)
+    return Piece(Conv(_array(weight), _array(bias[0]) if bias else None, stride, padding, dilation, groups), (x,), "conv")
+
+
+def _reduce(n: Node, where: str, batch: int) -> Piece:
+    kind, axes = cast("tuple[str, tuple[int, ...]]", n.attrs)
+    if 0 in axes:
+        raise _mixes(n, where, batch)
+    return Piece(Reduce(cast("ReduceKind", kind), tuple(a - 1 for a in axes), True), n.inputs, "pool")
+
+
+def _transpose(n: Node, where: str, batch: int) -> Piece:
+    order = cast("tuple[int, ...]", n.attrs)
+    if order[0] != 0:
+        raise _mixes(n, where, batch)
+    moved = [k for k in order if n.inputs[0].shape[k] != 1]
+    if moved != sorted(moved):
+        raise NoSpikingFormError(
+            f"{where}: it reorders the axes of a sample, {[k - 1 for k in order[1:]]}; export the model with channels in front (NCHW)."
+        )
+    return Piece(Reshape(n.shape[1:]), n.inputs, "shape")
+
+
+def _concat(n: Node, where: str, batch: int) -> Piece:
+    axis = cast("int", n.attrs[0])
+    if axis == 0:
+        raise _mixes(n, where, batch)
+    if any(i.value is not None for i in n.inputs):
+        raise NoSpikingFormError(f"{where}: it puts constants beside values of the network; cut the model in front of it.")
+    return Piece(Concat(axis - 1), n.inputs, "concat")
+
+
+def _rectifier(n: Node, where: str) -> Piece:
+    """``max(x, 0)``, and ``min(max(x, 0), c)`` in either order."""
+    bounds: dict[str, float] = {}
+    x = n
+    while x.op in ("max", "min") and x.op not in bounds and x.value is None:
+        constants = [i for i in x.inputs if i.value is not None]
+        if len(constants) != 1 or (_array(constants[0]) != _array(constants[0]).flat[0]).any():
+            break
+        bounds[x.op] = float(_array(constants[0]).flat[0])
+        (inner,) = (i for i in x.inputs if i.value is None)
+        if inner.shape != n.shape:
+            break
+        x = inner
+    low, high = bounds.get("max"), bounds.get("min")
+    if low != 0 or (high is not None and high <= 0) or x.shape != n.shape:
+        shown = f"it limits values to {low if low is not None else 'anything'} … {high if high is not None else 'anything'}"
+        raise NoSpikingFormError(
+            f"{where}: {shown}; an integrate-and-fire neuron computes max(x, 0) and min(max(x, 0), c). Train with ReLU or ReLU6."
+        )
+    return Piece(rectifier(n.shape[1:], high), (x,), "relu")
+
+
+def _arithmetic(n: Node, data: tuple[Node, ...], where: str) -> Piece:
+    if len(data) == 2 or (n.op != "neg" and len(data) == 1 and n.inputs[0] is n.inputs[-1]):
+        return _of_two(n, where)
+    (x,) = data
+    if x.shape != n.shape:
+        raise NoSpikingFormError(f"{where}: it spreads a value of shape {list(x.shape[1:])} over {list(n.shape[1:])}; write it without.")
+    if n.op == "neg":
+        return Piece(Scale(np.array(-1.0, np.float32)), data, "scale")
+    (constant,) = (i for i in n.inputs if i.value is not None)
+    c, first = _per_sample(constant, len(n.shape), where), n.inputs[0] is constant
+    one = np.array(1.0, np.float32)
+    match n.op:
+        case "add":
+            return Piece(Scale(one, c), data, "scale")
+        case "sub":
+            return Piece(Scale(-one, c) if first else Scale(one, -c), data, "scale")
+        case "mul":
+            return Piece(Scale(c), data, "scale")
+    if first or (c == 0).any():
+        raise NoSpikingFormError(f"{where}: it divides by values of the network, or by 0; cut the model in front of it.")
+    return Piece(Scale(np.asarray(1.0 / c, np.float32)), data, "scale")
+
+
+def _of_two(n: Node, where: str) -> Piece:
+    a, b = n.inputs
+    if n.op not in ("add", "sub"):
+        raise NoSpikingFormError(f"{where}: it multiplies or divides values of the network by one another; sums of them can be converted.")
+    if a.shape != b.shape:
+        raise NoSpikingFormError(f"{where}: it adds values of the shapes {list(a.shape[1:])} and {list(b.shape[1:])}; make them equal.")
+    if a is b:
+        return Piece(Scale(np.array(2.0 if n.op == "add" else 0.0, np.float32)), (a,), "scale")
+    return Piece(Add(), (a, b), "add", n.op == "sub")
+
+
+def _per_sample(constant: Node, rank: int, where: str) -> Array:
+    """Return the constant without the axis of the samples."""
+    c = _array(constant)
+    if c.ndim < rank:
+        return c
+    if (c != c[:1]).any():
+        raise BatchAxisError(f"{where}: its constant of shape {list(c.shape)} differs from sample to sample; export with one for all.")
+    return np.asarray(c[0])
+
+
+def _array(n: Node) -> Array:
+    return np.asarray(n.value, np.float32)

@@ -1,0 +1,264 @@
+"""An ONNX file of a feed-forward ReLU network -> a graph whose populations are ReLU units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+from onnx import ModelProto
+
+from snnc.compiler.errors import SnncError
+from snnc.compiler.graph import Graph, Input, Layout, Linear, Operation, Output, Population, Reshape, Scale
+from snnc.compiler.passes.fold_scale import FoldScale
+from snnc.compiler.verify import verify
+from snnc.frontends.ann2snn.errors import AlreadySpikingError, Ann2SnnError, BatchAxisError, NoSpikingFormError
+from snnc.frontends.ann2snn.matching import Piece, match
+from snnc.frontends.ann2snn.operators import handlers
+from snnc.frontends.ann2snn.running import check_affordable
+from snnc.frontends.load import load
+from snnc.frontends.onnx.errors import MalformedGraphError, OnnxError, SelfCheckError, ShapeError, TooLargeError, UnforeseenError
+from snnc.frontends.onnx.evaluate import Evaluator
+from snnc.frontends.onnx.execute import Runner
+from snnc.frontends.onnx.flatten import Run
+from snnc.frontends.onnx.node import Node, Pool, Shape
+from snnc.frontends.onnx.operation import Subgraph, parse
+from snnc.frontends.onnx.reader import opset_of, read_model
+from snnc.frontends.onnx.shaping import cut
+
+_BATCHES: Final = (3, 1)
+"""Numbers of samples that an open first axis is read with: any, else the only one that constants of the file may fit."""
+_COMPARED: Final = 2
+"""Random samples that a network and its file are compared on."""
+_TOLERANCE: Final = 1e-4
+
+
+@dataclass(frozen=True)
+class ReluNetwork:
+    """A network without time, of one sample.
+
+    Attributes
+    ----------
+    graph
+        Its populations are stateless ReLU units; batch normalisation is part of the weights.
+    origins
+        Population -> the file's node that it came from.
+    notes
+        What was left out.
+    """
+
+    graph: Graph
+    origins: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def read_relu_network(path: Path) -> ReluNetwork:
+    """Read a file that is to be converted.
+
+    Raises
+    ------
+    AlreadySpikingError
+        It holds a spiking network.
+    NoSpikingFormError
+        A layer cannot be converted; the message names its node.
+    BatchAxisError
+        The first axis is not that of the samples.
+    OnnxError
+        The file is wrong.
+    """
+    try:
+        return recognise(path)
+    except (Ann2SnnError, OnnxError):
+        if _spikes(path):
+            raise AlreadySpikingError(f"{path} is a spiking network already; leave --ann2snn out.") from None
+        raise
+
+
+def recognise(path: Path, *, compare: bool = True) -> ReluNetwork:
+    """Read a file as a ReLU network and nothing else; errors as :func:`read_relu_network`.
+
+    With `compare`, what was read and the file are run on random samples and have to agree.
+    """
+    try:
+        network, pool, outputs = _recognised(read_model(path), path.stem)
+        if compare:
+            _compare(network.graph, pool, outputs)
+        return network
+    except (RecursionError, MemoryError) as error:
+        raise TooLargeError(f"{path} nests too deep or needs more memory than there is ({type(error).__name__}).") from None
+    except SnncError:
+        raise
+    except Exception as error:  # a file that no check foresaw is refused like any other
+        raise UnforeseenError(
+            f"{path} cannot be converted, for a reason that snnc does not foresee ({type(error).__name__}: {str(error)[:120]}); "
+            "report the file."
+        ) from error
+
+
+def _spikes(path: Path) -> bool:
+    try:
+        return any(True for _ in load(path).of_type(Population))
+    except SnncError:
+        return False
+
+
+_Read: TypeAlias = tuple[ReluNetwork, Pool, dict[str, Node]]
+"""A network, and the file's own nodes for its outputs."""
+
+
+def _recognised(model: ModelProto, title: str) -> _Read:
+    parsed = parse(model.graph, opset_of(model))
+    declared = _declared(model)
+    open_axes = [n for n, shape in declared.items() if shape[0] is None]
+    failure: SnncError | None = None
+    for batch in _BATCHES if open_axes else (1,):
+        shapes = {n: (batch if shape[0] is None else shape[0], *shape[1:]) for n, shape in declared.items()}
+        try:
+            return _built(parsed, shapes, title)
+        except (BatchAxisError, ShapeError) as error:
+            failure = failure or error
+    raise failure or MalformedGraphError("the file cannot be read.")
+
+
+def _declared(model: ModelProto) -> dict[str, tuple[int | None, *tuple[int, ...]]]:
+    """Return the shape of each input; None stands for an open number of samples."""
+    constant = {t.name for t in model.graph.initializer}
+    found: dict[str, tuple[int | None, *tuple[int, ...]]] = {}
+    for info in model.graph.input:
+        if info.name in constant:
+            continue
+        tensor = info.type.tensor_type
+        if not info.type.HasField("tensor_type") or not tensor.HasField("shape"):
+            raise MalformedGraphError(f"the input '{info.name}' is no tensor with a declared rank; export it with its shape.")
+        sizes = [int(d.dim_value) if d.HasField("dim_value") else None for d in tensor.shape.dim]
+        inner = [s for s in sizes[1:] if s is not None]
+        if len(sizes) < 2 or len(inner) < len(sizes) - 1:
+            shown = [str(s) if s is not None else "?" for s in sizes]
+            raise BatchAxisError(
+                f"the input '{info.name}' has the shape [{', '.join(shown)}]; needed are the samples on the first axis, which may be open, "
+                "and fixed sizes behind it. Export the model so."
+            )
+        if any(s is not None and s < 1 for s in sizes):
+            raise MalformedGraphError(f"the input '{info.name}' has the shape {sizes}; every size is 1 or more.")
+        found[info.name] = (sizes[0], *inner)
+    if not found:
+        raise MalformedGraphError("the graph has no input besides its weights.")
+    return found
+
+
+def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _Read:
+    batches = {shape[0] for shape in shapes.values()}
+    if len(batches) > 1:
+        raise BatchAxisError(f"the inputs have {sorted(batches)} samples on their first axes; export them with one number of samples.")
+    pool, origins = Pool(), dict[int, str]()
+    inputs = {n: pool.input(n, s) for n, s in shapes.items()}
+    results = Run(pool, handlers(parsed, origins)).graph(parsed, dict(inputs))
+    outputs: dict[str, Node] = {}
+    notes = []
+    for name, value in zip(parsed.outputs, results, strict=True):
+        if not isinstance(value, Node) or value.value is not None:
+            raise NoSpikingFormError(f"the output '{name}' does not depend on the inputs; remove it from the model.")
+        if value.op == "softmax":
+            _check_classes(value, origins[value.id])
+            notes.append(f"Left out: {origins[value.id]} at the end; '{name}' is what goes into it, where the same class is the largest.")
+        outputs[name] = value.inputs[0] if value.op == "softmax" else value
+    builder = _Builder(Graph(title), origins, batches.pop(), frozenset((*shapes, *outputs)))
+    for name, node in outputs.items():
+        builder.output(name, node)
+    if not builder.named:
+        raise NoSpikingFormError("the network holds no ReLU, so there is nothing that could spike.")
+    ports = verify(builder.graph)
+    check_affordable(builder.graph, ports)
+    return ReluNetwork(FoldScale()(builder.graph), builder.named, tuple(notes)), pool, outputs
+
+
+def _check_classes(softmax: Node, where: str) -> None:
+    if softmax.attrs[0] != len(softmax.shape) - 1 or len(softmax.shape) != 2:
+        raise NoSpikingFormError(
+            f"{where}: it runs along axis {softmax.attrs[0]} of {list(softmax.shape)}; a Softmax over the classes, the last of two axes, "
+            "can be left out. Cut the model in front of it."
+        )
+
+
+@dataclass
+class _Builder:
+    """A graph under construction: each node of the file becomes one operation, once."""
+
+    graph: Graph
+    origins: Mapping[int, str]
+    batch: int
+    reserved: frozenset[str]
+    named: dict[str, str] = field(default_factory=dict)
+    _names: dict[int, str] = field(default_factory=dict)
+    _counts: dict[str, int] = field(default_factory=dict)
+
+    def output(self, name: str, node: Node) -> None:
+        """Add an output and all that leads to it."""
+        pieces: dict[int, tuple[Node, Piece]] = {}
+        failures: dict[int, Ann2SnnError] = {}
+        waiting = [node]
+        while waiting:
+            n = waiting.pop()
+            if n.id in pieces or n.id in failures or n.id in self._names:
+                continue
+            try:
+                pieces[n.id] = n, match(n, self._where(n), self.batch)
+            except Ann2SnnError as error:
+                failures[n.id] = error
+                waiting.extend(i for i in n.inputs if i.value is None)
+            else:
+                waiting.extend(pieces[n.id][1].operands)
+        if failures:
+            raise failures[min(failures, key=lambda id_: (id_ not in self.origins, id_))]
+        for id_ in sorted(pieces):
+            self._add(*pieces[id_])
+        self.graph.add(name, Output("all", Layout(None, 0)))
+        self.graph.connect(self._names[node.id], name)
+
+    def _where(self, n: Node) -> str:
+        return f"the input '{n.attrs[0]}'" if n.op == "input" else self.origins.get(n.id, f"a node of kind '{n.op}'")
+
+    def _add(self, n: Node, piece: Piece) -> None:
+        sources = [self._names[operand.id] for operand in piece.operands]
+        if piece.minus:
+            sources[1] = self._behind("minus", Scale(np.array(-1.0, np.float32)), sources[1])
+        if isinstance(piece.operation, Input):
+            name = self.graph.add(str(n.attrs[0]), piece.operation)
+        else:
+            name = self._behind(piece.prefix, piece.operation, *sources)
+        if isinstance(piece.operation, Population):
+            self.named[name] = self._where(n)
+        if isinstance(piece.operation, Linear) and len(n.shape) > 2:
+            name = self._behind("shape", Reshape(n.shape[1:]), name)
+        self._names[n.id] = name
+
+    def _behind(self, prefix: str, operation: Operation, *sources: str) -> str:
+        """Add an operation under a new name behind `sources`."""
+        name = ""
+        while not name or name in self.graph.nx or name in self.reserved:
+            self._counts[prefix] = self._counts.get(prefix, 0) + 1
+            name = f"{prefix}{self._counts[prefix]}"
+        self.graph.add(name, operation)
+        for source in sources:
+            self.graph.connect(source, name)
+        return name
+
+
+def _compare(graph: Graph, pool: Pool, outputs: Mapping[str, Node]) -> None:
+    """Compare the graph with the file's own nodes on a random sample or two."""
+    evaluate = Evaluator(0)
+    batch = next(iter(outputs.values())).shape[0]
+    rows = min(batch, _COMPARED)
+    expected = {name: evaluate(cut(pool, node, 0, 0, rows)) for name, node in outputs.items()}
+    shapes = {n: (rows, *o.shape) for n, o in graph.of_type(Input)}
+    drawn = {n: evaluate.input(n, s) if rows == batch else evaluate.step(n, s, 0, 0) for n, s in shapes.items()}
+    found = Runner(graph, rows, {}).step(drawn)
+    for name, wanted in expected.items():
+        gap, largest = np.abs(found[name].reshape(wanted.shape) - wanted).max(), np.abs(wanted).max()
+        if not gap <= _TOLERANCE * largest:
+            raise SelfCheckError(
+                f"the output '{name}' of the network read from the file differs from the file's own by {gap:.3g}, where the largest is "
+                f"{largest:.3g}; report the file."
+            )

@@ -1,0 +1,62 @@
+"""Populations of a ReLU network and of its spiking counterpart."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.graph import Population, Shape
+from snnc.compiler.neuron import NeuronModel, neuron
+from snnc.compiler.neurons import IF, I
+from snnc.compiler.surrogates import straight_through
+
+THRESHOLD: Final = 1.0
+"""Threshold of all neurons: the scale of their layer is in the weights."""
+START: Final = 0.5
+"""Initial membrane, half the threshold: a rate is then rounded to the nearest, not down (Deng & Gu 2021; Bu et al. 2022)."""
+
+
+def rectifier(shape: Shape, ceiling: float | None = None) -> Population:
+    """Return units without a state: ``y = max(i, 0)``, at most `ceiling`."""
+    if ceiling is None:
+        return Population(neuron("ReLU", equations="y = max(i, 0)", output="y"), shape)
+    model = neuron("ClippedReLU", params={"ceiling": ceiling}, equations="y = min(max(i, 0), ceiling)", output="y")
+    return Population(model, shape)
+
+
+def spiking(shape: Shape) -> Population:
+    """Return integrate-and-fire neurons with reset by subtraction, which loses nothing of what was integrated.
+
+    ::
+
+        v' = v + i
+        s  = H(v' - 1), 1 where v' = 1
+        v  = v' - s
+
+    With a constant current i, T steps hold ``floor(1/2 + T i)`` spikes, between 0 and T.
+    """
+    model = IF(THRESHOLD, reset_delay=False, strict=False)
+    return Population(model, shape, initial={"v": np.array(START, np.float32)})
+
+
+def counter(shape: Shape) -> Population:
+    """Return integrators that sum up what has arrived so far."""
+    return Population(I(), shape)
+
+
+def increment(shape: Shape, binary: bool) -> Population:
+    """Return units that hand on by how much their input has grown since the step before.
+
+    Parameters
+    ----------
+    shape
+        Units.
+    binary
+        The input grows by 0 or 1. It goes on as spikes, with the derivative of the difference itself.
+    """
+    return Population(_GROWN_SPIKES if binary else _GROWN, shape, surrogate=straight_through() if binary else None)
+
+
+_GROWN: Final[NeuronModel] = neuron("Increment", states={"m": 0.0}, equations="y = i - m\nm = i", output="y")
+_GROWN_SPIKES: Final[NeuronModel] = neuron("Increment", states={"m": 0.0}, equations="s = spike(i - m - 0.5)\nm = i", output="s")

@@ -1,0 +1,114 @@
+"""What a conversion did, and what it was measured to cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One ReLU layer: its name in the network, its node in the file, and what was measured of it.
+
+    Attributes
+    ----------
+    threshold
+        Activation that is a firing rate of 1; what the weights were divided by.
+    rate
+        Spikes a neuron and step.
+    """
+
+    name: str
+    origin: str
+    neurons: int
+    threshold: float
+    rate: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """How near the spiking network is after a number of steps.
+
+    Attributes
+    ----------
+    accuracy
+        Share of samples whose largest output is that of their label; None without labels.
+    agreement
+        Share of samples with the same largest output in both networks; None where there is a single output value.
+    error, error_95
+        Mean and 95th percentile, over the samples, of ``|snn - ann| / |ann|`` (Euclidean lengths of the output).
+    """
+
+    steps: int
+    accuracy: float | None
+    agreement: float | None
+    error: float
+    error_95: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """The numbers of a conversion, all of them measured in float64.
+
+    Attributes
+    ----------
+    output
+        The output that they are about.
+    percentile
+        Of the activations that became thresholds.
+    balanced_on, measured_on
+        Number of samples of each part, and which they are.
+    source
+        What they are parts of.
+    accuracy
+        Of the ReLU network; None without labels.
+    layers
+        In the order of the file.
+    points
+        Over steps; the last is that of the whole network.
+    """
+
+    output: str
+    percentile: float
+    balanced_on: tuple[int, str]
+    measured_on: tuple[int, str]
+    source: str
+    accuracy: float | None
+    layers: tuple[Layer, ...]
+    points: tuple[Point, ...]
+
+    @property
+    def loss(self) -> float | None:
+        """Accuracy that the conversion costs, as a share of the samples; None without labels."""
+        last = self.points[-1].accuracy
+        return None if self.accuracy is None or last is None else self.accuracy - last
+
+    def sentences(self) -> Iterator[str]:
+        """Tell all of it to a reader."""
+        balanced, measured = (f"{count} ({described})" for count, described in (self.balanced_on, self.measured_on))
+        flatter = ": the same, so the numbers below flatter" if balanced == measured else ""
+        yield (
+            f"Of {self.source}, {balanced} balanced the thresholds, at the {self.percentile:g}th percentile of positive activations, and "
+            f"{measured} were measured{flatter}."
+        )
+        last = self.points[-1]
+        if self.accuracy is not None and last.accuracy is not None and self.loss is not None:
+            yield (
+                f"Measured accuracy of '{self.output}': {_percent(self.accuracy)} of the ReLU network, {_percent(last.accuracy)} of the "
+                f"spiking one at {last.steps} steps; loss {100 * self.loss:.2f} points."
+            )
+        yield from (f"Measured at {p.steps} steps: {self._point(p)}." for p in self.points)
+        for layer in self.layers:
+            yield (
+                f"Layer {layer.name} ({layer.origin}): {layer.neurons:,} neurons, threshold {layer.threshold:.4g}, measured "
+                f"{layer.rate:.3g} spikes a neuron and step."
+            )
+
+    def _point(self, p: Point) -> str:
+        parts = [] if p.accuracy is None else [f"accuracy {_percent(p.accuracy)}"]
+        parts += [] if p.agreement is None else [f"same largest output in {_percent(p.agreement)} of the samples"]
+        return ", ".join([*parts, f"error {_percent(p.error)} of the output (95th percentile {_percent(p.error_95)})"])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"

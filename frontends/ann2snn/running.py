@@ -1,0 +1,70 @@
+"""Runs of graphs over sample data, a part of the samples at a time, in float64."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from snnc.compiler.graph import Array, Conv, Edge, Graph, Layout, Linear, Output, Pool, Population
+from snnc.compiler.passes.edit import add_edge, fresh_name
+from snnc.compiler.shapes import PortMap, port_map, size
+from snnc.frontends.onnx.errors import TooLargeError
+from snnc.frontends.onnx.execute import Runner
+
+_ROOM: Final = 2**24
+"""Numbers that one array of a run is to hold, if more than one sample is in it."""
+MAX_NUMBERS: Final = 2**27
+MAX_WORK: Final = 40_000_000_000
+
+
+def recording(graph: Graph) -> tuple[Graph, dict[str, str]]:
+    """Return the graph with an output behind each population, and population -> name of that output."""
+    graph, names = graph.copy(), dict[str, str]()
+    for name, population in list(graph.of_type(Population)):
+        names[name] = graph.add(fresh_name(graph, f"record.{name}"), Output("all", Layout(None, 0)))
+        add_edge(graph, Edge(name, names[name], population.model.outputs[0], "in"))
+    return graph, names
+
+
+def runs(graph: Graph, inputs: Mapping[str, Array], steps: int) -> Iterator[tuple[slice, Iterator[Mapping[str, Array]]]]:
+    """Yield, for each part of the samples, which it is and what all outputs record at each of `steps` steps; inputs stay the same."""
+    count, width = len(next(iter(inputs.values()))), max(1, _ROOM // _widest(graph, port_map(graph)))
+    for start in range(0, count, width):
+        part = slice(start, min(start + width, count))
+        yield part, _steps(graph, {n: a[part].astype(float) for n, a in inputs.items() if n in graph.nx}, steps)
+
+
+def _steps(graph: Graph, inputs: Mapping[str, Array], steps: int) -> Iterator[Mapping[str, Array]]:
+    runner = Runner(graph, len(next(iter(inputs.values()))), {})
+    for _ in range(steps):
+        yield runner.step(inputs)
+
+
+def check_affordable(graph: Graph, ports: PortMap) -> None:
+    """Refuse a network that cannot be run in NumPy.
+
+    Raises
+    ------
+    TooLargeError
+        One sample takes more multiplications than :data:`MAX_WORK`, or more memory at a time than :data:`MAX_NUMBERS` numbers.
+    """
+    widest = _widest(graph, ports)
+    layers = [(o.weight.shape[1:], ports[n, "out"].shape) for n, o in graph.of_type(Linear, Conv)]
+    work = sum(math.prod(weight) * size(out) for weight, out in layers)
+    if widest > MAX_NUMBERS or work > MAX_WORK:
+        raise TooLargeError(
+            f"one sample takes {work:,} multiplications and {widest:,} numbers at a time; a conversion runs the network in NumPy "
+            f"and takes up to {MAX_WORK:,} and {MAX_NUMBERS:,}. Convert a smaller network, or one of smaller inputs."
+        )
+
+
+def _widest(graph: Graph, ports: PortMap) -> int:
+    """Numbers that the largest operation holds for one sample: all taps of all windows, or its values."""
+    sizes: Sequence[int] = [size(port.shape) for port in ports.values()]
+    for name, operation in graph.of_type(Conv, Pool):
+        kernel = operation.weight.shape[2:] if isinstance(operation, Conv) else operation.kernel
+        (before,) = graph.incoming(name)
+        channels = ports[before.source, before.source_port].shape[0]
+        sizes = [*sizes, channels * math.prod(kernel) * size(ports[name, "out"].shape[1:])]
+    return max(sizes)

@@ -1,0 +1,118 @@
+"""Sample data: arrays of a user, checked, and split into a part that balances thresholds and one that measures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.graph import Array, Graph, Input, Output
+from snnc.compiler.shapes import port_map, size
+from snnc.frontends.ann2snn.errors import CalibrationMissingError, CalibrationShapeError, CalibrationValueError, LabelError
+
+MAX_SAMPLES: Final = 2048
+"""Samples that are used; of more, as many at equal distances."""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Inputs by name, [samples, *shape] each, their labels where they are known, and where they come from in the user's arrays."""
+
+    inputs: Mapping[str, Array]
+    labels: Array | None
+    described: str
+
+    def __len__(self) -> int:
+        return len(next(iter(self.inputs.values())))
+
+    def chosen(self, index: Array | slice, described: str) -> Samples:
+        """Return some of the samples."""
+        labels = None if self.labels is None else self.labels[index]
+        return Samples({n: a[index] for n, a in self.inputs.items()}, labels, described)
+
+
+def checked(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt.ArrayLike | None = None) -> Samples:
+    """Check sample data against the inputs and the first output of a ReLU network.
+
+    Parameters
+    ----------
+    graph
+        The network.
+    arrays
+        Each input by its name, or ``x`` where there is one input: [samples, *shape]. Class indices ``y`` [samples] may be among them.
+    labels
+        Class indices, if they are given apart.
+
+    Raises
+    ------
+    CalibrationMissingError, CalibrationShapeError, CalibrationValueError, LabelError
+        They do not fit.
+    """
+    wanted = {name: operation.shape for name, operation in graph.of_type(Input)}
+    given = dict(arrays)
+    if len(wanted) == 1 and "x" in given and next(iter(wanted)) not in given:
+        given[next(iter(wanted))] = given.pop("x")
+    missing = [n for n in wanted if n not in given]
+    if missing:
+        raise CalibrationMissingError(
+            f"the sample data lack {', '.join(map(repr, missing))} and hold {', '.join(map(repr, given)) or 'nothing'}; give every input "
+            "of the network by its name, or as 'x' if there is one: [samples, …]."
+        )
+    inputs = {name: _values(name, np.asarray(given[name]), shape) for name, shape in wanted.items()}
+    counts = {name: len(a) for name, a in inputs.items()}
+    if len(set(counts.values())) > 1:
+        held = ", ".join(f"{c} samples of {n!r}" for n, c in counts.items())
+        raise CalibrationShapeError(f"the sample data hold {held}; give as many of each.")
+    if labels is None and "y" not in wanted:
+        labels = given.get("y")
+    count = next(iter(counts.values()))
+    known = None if labels is None else _labels(graph, np.asarray(labels), count)
+    found = Samples(inputs, known, f"{count} samples")
+    if count <= MAX_SAMPLES:
+        return found
+    index = np.linspace(0, count - 1, MAX_SAMPLES).astype(int)
+    return found.chosen(index, f"{MAX_SAMPLES} of {count:,} samples, at equal distances")
+
+
+def split(samples: Samples) -> tuple[Samples, Samples]:
+    """Return the samples that balance and those that measure: every second one, so that an order by class does no harm."""
+    if len(samples) < 2:
+        same = samples.chosen(slice(None), "the only sample")
+        return same, same
+    return samples.chosen(slice(0, None, 2), "samples 0, 2, 4, …"), samples.chosen(slice(1, None, 2), "samples 1, 3, 5, …")
+
+
+def _values(name: str, array: Array, shape: tuple[int, ...]) -> Array:
+    if array.dtype.kind not in "biuf":
+        raise CalibrationValueError(f"the sample data of {name!r} hold {array.dtype}; give real numbers.")
+    if array.ndim != len(shape) + 1 or array.shape[1:] != shape or not len(array):
+        needed = ", ".join(map(str, ("samples", *shape)))
+        raise CalibrationShapeError(
+            f"the sample data of {name!r} have the shape {list(array.shape)}; needed is [{needed}], 1 sample or more."
+        )
+    finite = np.isfinite(array)
+    if not finite.all():
+        at = np.argwhere(~finite)
+        raise CalibrationValueError(
+            f"the sample data of {name!r} are {array[tuple(at[0])]} at index {at[0].tolist()}; {len(at)} of {array.size} values are not "
+            "finite."
+        )
+    return array
+
+
+def _labels(graph: Graph, labels: Array, count: int) -> Array:
+    output, _ = next(graph.of_type(Output))
+    classes = size(port_map(graph)[output, "in"].shape)
+    if labels.dtype.kind not in "iu" or labels.shape != (count,):
+        raise LabelError(
+            f"the labels are {labels.dtype} of shape {list(labels.shape)}; give {count} integers, one a sample, or leave them out."
+        )
+    if count and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
+        wrong = int(np.argmax((labels < 0) | (labels >= classes)))
+        raise LabelError(
+            f"the label of sample {wrong} is {labels[wrong]}; {output!r} has {classes} values, so labels lie between 0 and {classes - 1}."
+        )
+    return labels
