@@ -32,15 +32,26 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
         The file cannot be read; the message says why.
     """
     path = Path(path)
+    if not is_nir(path):
+        return load_onnx(path, dt=dt, steps=steps)
+    from snnc.frontends.nir.load import load_nir
+
+    graph = load_nir(path, dt=dt, dialect=dialect)
+    graph.steps = graph.steps or steps
+    return graph
+
+
+def is_nir(path: Path) -> bool:
+    """Tell whether a model file is a NIR file, and no ONNX file.
+
+    Raises
+    ------
+    UnreadableFileError
+        It cannot be read.
+    """
     try:
         with path.open("rb") as file:
             head = file.read(len(_HDF5))
     except OSError as error:
         raise UnreadableFileError(f"{path} cannot be read: {error.strerror or error}.") from None
-    if head != _HDF5 and path.suffix.lower() != ".nir":
-        return load_onnx(path, dt=dt, steps=steps)
-    from snnc.frontends.nir.load import load_nir
-
-    graph = load_nir(path, dt=dt, dialect=dialect)
-    graph.steps = steps
-    return graph
+    return head == _HDF5 or path.suffix.lower() == ".nir"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -12,12 +12,13 @@ import numpy as np
 from snnc.compiler.graph import Graph, Population
 from snnc.frontends.onnx.errors import NotGenericError, OnnxError, ShapeError, TimeMixingError
 from snnc.frontends.onnx.operation import Subgraph
+from snnc.frontends.onnx.traces import Imported
 
 _FIRST: Final = 6
 _MAX_TRIALS: Final = 8
 
 
-def bind(symbols: tuple[str, ...], graph: Subgraph, recover: Callable[[Mapping[str, int], Mapping[str, int]], Graph]) -> Graph:
+def bind(symbols: tuple[str, ...], graph: Subgraph, recover: Callable[[Mapping[str, int], Mapping[str, int]], Imported]) -> Imported:
     """Recover for sizes in place of `symbols`; sizes that the file's constants contradict are taken from them.
 
     Raises
@@ -32,13 +33,13 @@ def bind(symbols: tuple[str, ...], graph: Subgraph, recover: Callable[[Mapping[s
         try:
             found = recover(first, free)
             if free:
-                _compare(found, recover({**fixed, **{s: n + 7 for s, n in free.items()}}, free), free)
+                _compare(found.graph, recover({**fixed, **{s: n + 7 for s, n in free.items()}}, free).graph, free)
         except (ShapeError, TimeMixingError) as error:
             failure = failure or error
             continue
         for symbol, size in fixed.items():
-            found.assumptions.append(f"The file calls the size '{symbol}' dynamic, but holds constants that fit {size} only.")
-        return found
+            found.graph.assumptions.append(f"The file calls the size '{symbol}' dynamic, but holds constants that fit {size} only.")
+        return replace(found, fixed=fixed)
     raise failure or ShapeError("no choice of the dynamic sizes fits the file.")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 import networkx as nx
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from snnc.compiler.graph import (
     Add,
     Array,
+    Concat,
     Conv,
     Flatten,
     Graph,
@@ -24,6 +26,7 @@ from snnc.compiler.graph import (
     Population,
     Reshape,
     Shape,
+    Sparse,
     StateRef,
 )
 from snnc.compiler.neuron import NeuronModel
@@ -31,12 +34,14 @@ from snnc.frontends.onnx.equations import draft
 from snnc.frontends.onnx.errors import NotYetError, ReadoutError, StepGraphError
 from snnc.frontends.onnx.grouping import Grouping, channel_bias
 from snnc.frontends.onnx.initial import Start
-from snnc.frontends.onnx.layers import layer_of, scale_of
+from snnc.frontends.onnx.layers import layer_of, scale_of, selection
 from snnc.frontends.onnx.naming import Named, name
+from snnc.frontends.onnx.picking import Pick
 from snnc.frontends.onnx.recognise import recognise
 from snnc.frontends.onnx.roll import Const, InputRef, Operand, Ref
 from snnc.frontends.onnx.states import States
 from snnc.frontends.onnx.step import Result, Step
+from snnc.frontends.onnx.traces import Built, Trace, traces_of
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,7 @@ class _Builder:
         self.graph = Graph(plan.title, plan.steps)
         self.places: dict[int, Place] = {}
         self.named: dict[int, Named] = {}
+        self.traces: list[Trace] = []
         self.pending: list[tuple[Operand, str, str, Shape | None]] = []
         self.shaped: dict[tuple[Place, int, Shape], str] = {}
         self.count: dict[str, int] = {}
@@ -126,12 +132,28 @@ class _Builder:
         if fused is not None:
             constant = next(o for o in self.step.operands(fused) if isinstance(o, Const))
             bias = channel_bias(self.step, cls, constant.value)
+        if self.step.classes[cls].op == "pick" and len(self.step.operands(cls)) > 1:
+            self.joined(cls)
+            return
         base, operation, operands, wanted = layer_of(self.step, cls, bias)
         self.places[cls] = Place(self.graph.add(self.fresh(base), operation), "", _shape_of(self.step, cls, operation))
         concat = base == "concat"
         for k, operand in enumerate(operands):
             shape = self.step.full(operand) if concat else wanted
             self.read(self.step.see(operand), self.places[cls].node, str(k) if concat else "", shape)
+
+    def joined(self, cls: int) -> None:
+        """Add a pick of several sources: they are put behind one another first."""
+        step = self.step
+        pick, sources = cast("Pick", step.classes[cls].attrs[0]), step.operands(cls)
+        sizes = [math.prod(step.full(o)) for o in sources]
+        node = self.graph.add(self.fresh("concat"), Concat(0))
+        for k, operand in enumerate(sources):
+            self.read(operand, node, str(k), (sizes[k],))
+        if not (pick.plain and pick.index.size == sum(sizes)):
+            joined, node = node, self.graph.add(self.fresh("pick"), selection(pick, sum(sizes)))
+            self.graph.connect(joined, node)
+        self.places[cls] = Place(node, "", (pick.index.size,))
 
     def population(self, group: int, visible: set[int]) -> None:
         """Add a population."""
@@ -161,7 +183,9 @@ class _Builder:
             model = NeuronModel(facts.name, model.inputs, model.states, model.parameters, model.equations, model.outputs)
         shape = step.natural(members[-1])
         parameters, initial = ({k: v.reshape(shape) if v.ndim else v for k, v in values.items()} for values in (parameters, initial))
-        node = self.graph.add(self.fresh("neurons"), Population(model, shape, parameters, initial=initial))
+        population = Population(model, shape, parameters, initial=initial)
+        node = self.graph.add(self.fresh("neurons"), population)
+        self.traces.extend(traces_of(step, named, node, population))
         self.named[group] = named
         self.places.update({c: Place(node, port, shape) for c, port in named.outputs.items()})
         for operand, port in zip(made.ports, named.ports, strict=True):
@@ -181,8 +205,8 @@ def _rank(port: str) -> tuple[bool, bool, str]:
     return (not port.startswith("s"), not port.startswith("y"), port)
 
 
-def build(plan: Plan) -> Graph:
-    """Return the graph of a recovered step."""
+def build(plan: Plan) -> Built:
+    """Return the graph of a recovered step, and which of the step's values its populations have."""
     builder = _Builder(plan)
     step, groups = plan.step, plan.groups
     done: set[int] = set()
@@ -205,7 +229,7 @@ def build(plan: Plan) -> Graph:
     builder.connect()
     _check_cycles(builder.graph)
     _state_inputs(builder)
-    return builder.graph
+    return Built(builder.graph, tuple(builder.traces))
 
 
 def visible_classes(step: Step, groups: Grouping) -> set[int]:
@@ -234,10 +258,10 @@ def _output(builder: _Builder, name: str) -> None:
     if name in builder.graph.nx:
         raise ReadoutError(f"the output '{name}' has the name of an input; rename one of them.")
     batch = _output_batch(step, result)
-    shape = tuple(d for k, d in enumerate(result.shape) if k != batch) or (1,)
+    shape = tuple(d for k, d in enumerate(result.shape) if k != batch)
     if batch is not None and result.time_axis is not None and batch >= result.time_axis:
         batch += 1
-    builder.graph.add(name, Output(result.readout, Layout(result.time_axis, batch)))
+    builder.graph.add(name, Output(result.readout, Layout(result.time_axis, batch), result.start, result.stop))
     builder.read(step.see(result.value), name, "", shape)
 
 
@@ -260,6 +284,8 @@ def _output_batch(step: Step, result: Result) -> int | None:
 def _shape_of(step: Step, cls: int, operation: Operation) -> Shape:
     if isinstance(operation, Conv | Pool):
         return step.image(Ref(cls))
+    if isinstance(operation, Sparse):
+        return operation.shape[:1]
     return step.natural(cls) if isinstance(operation, Linear | Flatten | Reshape | Add) else step.full(Ref(cls))
 
 

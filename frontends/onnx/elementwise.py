@@ -46,6 +46,8 @@ ELEMENTWISE: Final[Mapping[str, Callable[..., Any]]] = {
     "tanh": np.tanh,
     "sigmoid": _sigmoid,
     "erf": _erf,
+    "sin": np.sin,
+    "cos": np.cos,
     "min": np.minimum,
     "max": np.maximum,
     "gt": lambda a, b: np.greater(a, b).astype(np.float32),

@@ -147,3 +147,9 @@ class UnforeseenError(OnnxError):
     """The file breaks the importer in a way that no check foresees."""
 
     code = "SNNC-E224"
+
+
+class DescriptionError(OnnxError):
+    """The network that snnc described in a file has other inputs, outputs or sizes than the file."""
+
+    code = "SNNC-E262"

@@ -9,6 +9,7 @@ import numpy as np
 
 from snnc.frontends.onnx.elementwise import ELEMENTWISE, apply
 from snnc.frontends.onnx.node import MAX_CONSTANT, Array, Node, check_size
+from snnc.frontends.onnx.picking import Pick
 from snnc.frontends.onnx.shaping import evaluate_linear, summary
 from snnc.frontends.onnx.windowed import evaluate_window
 
@@ -94,6 +95,8 @@ def compute(op: str, attrs: tuple[object, ...], shape: tuple[int, ...], arrays: 
             result = x.copy()
             result[(slice(None),) * axis + (slice(start, start + arrays[1].shape[axis]),)] = arrays[1]
             return result
+        case "pick":
+            return cast("Pick", attrs[0]).evaluate(shape, arrays)
         case "reduce":
             kind, axes = cast("tuple[str, tuple[int, ...]]", attrs)
             return summary(kind, x, axes)

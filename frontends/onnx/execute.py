@@ -20,6 +20,7 @@ from snnc.compiler.graph import (
     Linear,
     OneToOne,
     Output,
+    Pad,
     Pool,
     Population,
     Reduce,
@@ -27,6 +28,7 @@ from snnc.compiler.graph import (
     Scale,
     Shape,
     Slice,
+    Sparse,
     source_ports,
 )
 from snnc.compiler.shapes import port_map
@@ -64,10 +66,13 @@ class Runner:
         self._depth = max((e.delay for e in graph.edges), default=0)
         late = {(e.source, e.source_port) for e in graph.edges if e.delay}
         self._late = sorted(late)
+        self._summed = {n: self._shapes[n, "out"] for n, _ in graph.of_type(Add)} | {n: p.shape for n, p in graph.of_type(Population)}
         self._plan = [(n, list(graph.incoming(n)), graph.operation(n)) for n in _order(graph)]
         self._layers = {n: self._layer(n, graph) for n, _, op in self._plan if not isinstance(op, Population | Input | Output)}
         self._lines = {n: [(line.target, _term(line.value)) for line in p.model.equations] for n, p in graph.of_type(Population)}
         self._fixed = {n: _parameters(p) for n, p in graph.of_type(Population)}
+        self.ports: dict[Key, Array] = {}
+        """What left each port of each node in the last step, [batch, …]."""
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run one step on [batch, …] inputs; return what each output records."""
@@ -80,6 +85,8 @@ class Runner:
             sums: dict[str, Array] = {}
             for e in edges:
                 value = self._read(e, now)
+                if isinstance(operation, Population | Add):  # what is summed may be read in another shape of as many values
+                    value = value.reshape(self._batch, *self._summed[name])
                 sums[e.target_port] = sums[e.target_port] + value if e.target_port in sums else value
             if isinstance(operation, Output):
                 recorded[name] = sums["in"]
@@ -89,6 +96,7 @@ class Runner:
                 now[name, "out"] = self._layers[name](sums)
         self._history.insert(0, {key: now[key] for key in self._late})
         del self._history[self._depth :]
+        self.ports = now
         return recorded
 
     def _read(self, e: Edge, now: Mapping[Key, Array]) -> Array:
@@ -98,7 +106,7 @@ class Runner:
         if e.delay <= len(self._history):
             return self._history[e.delay - 1][key]
         shape = (self._batch, *self._shapes[key])
-        if e.delay == len(self._history) + 1 and key in self._given:
+        if key in self._given:
             return self._given[key].reshape(shape)
         return np.zeros(shape)
 
@@ -127,6 +135,12 @@ class Runner:
         operation = graph.operation(name)
         batch = self._batch
         match operation:
+            case Sparse(weight, indices, indptr, full, bias):
+                from scipy.sparse import csr_array  # takes 0.2 s, which files without sparse weights need not wait for
+
+                matrix = csr_array((np.asarray(weight, np.float64), indices, indptr), full).T
+                shift = 0.0 if bias is None else np.asarray(bias, np.float64)
+                return lambda x: x["in"].reshape(batch, -1) @ matrix + shift
             case Linear(weight, bias):
                 w, b = np.asarray(weight.T, np.float64), None if bias is None else np.asarray(bias, np.float64)
                 return lambda x: x["in"].reshape(batch, -1) @ w + (0.0 if b is None else b)
@@ -137,12 +151,16 @@ class Runner:
             case OneToOne(weight):
                 return lambda x: x["in"] if weight is None else x["in"] * weight
             case Concat(axis):
-                return lambda x: np.concatenate([x[str(k)] for k in range(len(x))], axis + 1)
+                at = axis % len(self._shapes[name, "out"]) + 1
+                return lambda x: np.concatenate([x[str(k)] for k in range(len(x))], at)
             case Reduce(kind, axes, keepdims):
-                inner = tuple(a + 1 for a in axes)
+                inner = tuple(a % len(self._shapes[_source(graph, name)]) + 1 for a in axes)
                 return lambda x: _reduced(kind, x["in"], inner, keepdims)
             case Slice(axis, start, stop):
-                return lambda x: x["in"][(slice(None),) * (axis + 1) + (slice(start, stop),)]
+                front = (slice(None),) * (axis % len(self._shapes[name, "out"]) + 1)
+                return lambda x: x["in"][(*front, slice(start, stop))]
+            case Pad(padding):
+                return lambda x: np.pad(x["in"], ((0, 0), *padding))
             case Add():
                 return lambda x: x["in"]
             case Flatten() | Reshape():

@@ -5,28 +5,53 @@ Loops and scans unroll; whatever computes shapes vanishes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Final, TypeAlias
 
 from snnc.compiler.errors import SnncError
 from snnc.frontends.onnx.errors import DataDependentError, MalformedGraphError, TooLargeError, UnsupportedOperatorError
-from snnc.frontends.onnx.node import Array, Node, Pool
+from snnc.frontends.onnx.node import Array, Level, Node, Pool, Tensor
 from snnc.frontends.onnx.operation import Operation, Subgraph
 
 Value: TypeAlias = "Node | tuple[Node, ...] | None"
 """A tensor, a sequence of tensors, or an optional input that is not given."""
 
 Scope: TypeAlias = dict[str, Value]
+
+
 MAX_OPERATIONS: Final = 1_500_000
 
 
 class Run:
-    """One concolic run: the pool, the operator table, and a budget of operations."""
+    """One concolic run: the pool, the operator table, and a budget of operations.
 
-    def __init__(self, pool: Pool, handlers: Mapping[str, Handler]) -> None:
+    Parameters
+    ----------
+    pool
+        Where nodes go to.
+    handlers
+        What each operator does.
+    step
+        Which step this run is, where the file is a single one.
+    watch
+        Names of tensors of nested graphs to remember, in `seen`, by name and trip.
+    """
+
+    def __init__(self, pool: Pool, handlers: Mapping[str, Handler], step: int | None = None, watch: Container[str] = frozenset()) -> None:
         self.pool = pool
         self._handlers = handlers
         self._left = MAX_OPERATIONS
+        self._levels: tuple[Level, ...] = ()
+        self._time = step
+        self._watch = watch
+        self.seen: dict[tuple[str, int], Node] = {}
+
+    def inside(self, level: Level, graph: Subgraph, arguments: Scope, outer: Scope) -> list[Value]:
+        """Run a graph that is an attribute of a node; see :meth:`graph`."""
+        self._levels = (*self._levels, level)
+        results = self.graph(graph, arguments, outer)
+        self._levels = self._levels[:-1]
+        return results
 
     def graph(self, graph: Subgraph, arguments: Scope, outer: Scope | None = None) -> list[Value]:
         """Run `graph` with its inputs bound; names of the outer scope stay visible.
@@ -71,6 +96,10 @@ class Run:
         for name, value in zip(operation.outputs, results, strict=False):
             if name:
                 scope[name] = value
+                if isinstance(value, Node) and value.value is None and value.id not in self.pool.tensors:
+                    self.pool.tensors[value.id] = Tensor(name, self._levels, self._time)
+                if name in self._watch and self._levels and isinstance(value, Node):
+                    self.seen[name, self._levels[-1].trip] = value
 
 
 class Call:

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import numpy as np
 
+from snnc.frontends.onnx.elementwise import ELEMENTWISE
 from snnc.frontends.onnx.errors import InitialStateError
 from snnc.frontends.onnx.evaluate import Evaluator, compute
 from snnc.frontends.onnx.grouping import Grouping
-from snnc.frontends.onnx.node import Array, Node
-from snnc.frontends.onnx.roll import Const, InputRef, Operand, Ref
+from snnc.frontends.onnx.node import Array, Node, Shape
+from snnc.frontends.onnx.roll import Const, InputRef, Operand, Ref, StepClass
 from snnc.frontends.onnx.states import States
 from snnc.frontends.onnx.step import Step
 
 Fault: TypeAlias = tuple[int, int, float]
 """Class, step and difference of a value that is not met."""
 _TOLERANCE: Final = 2e-6
-_MAX_TRIALS: Final = 60
+_MAX_TRIALS: Final = 200
+_FEWEST_TRIALS: Final = 8
+_MAX_WORK: Final = 1e9
+"""Multiplications that the trials of one population may take, on one sample."""
+_MAX_EARLY: Final = 100
+"""Values of the first steps that are looked at for constants."""
 _SAMPLES: Final = 8
+_SEARCHED: Final = 2
+"""Samples that a proposal has to survive before it sees all of them."""
 _SMALL: Final = 4096
 """Values of fewer neurons are compared on more samples, so that some of them fire."""
 
@@ -143,14 +152,13 @@ def find_start(step: Step, groups: Grouping, states: Mapping[int, States], *, se
     samples = [Evaluator(k) for k in range(_SAMPLES if largest < _SMALL else 2)]
     classes = [c.id for c in step.classes if c.forced or c.initial]
 
-    def faults(trial: Start) -> list[Fault]:
-        return [f for s in samples for f in Simulation(step, groups, states, s, trial).faults(classes)]
+    def faults(trial: Start, among: list[Evaluator] = samples) -> list[Fault]:
+        return [f for s in among for f in Simulation(step, groups, states, s, trial).faults(classes)]
 
     best = faults(start)
-    for group in groups.groups:
-        if not best or not search:
-            break
-        start, best = _improve(step, states[group], groups.members(group), start, best, faults)
+    if best and search:
+        start = _searched(step, groups, states, start, lambda trial: faults(trial, samples[:_SEARCHED]))
+        best = faults(start)
     if best:
         cls, t, difference = best[0]
         when = f"step {t}" if t >= 0 else "the start"
@@ -180,17 +188,31 @@ def _explicit(step: Step, groups: Grouping, states: Mapping[int, States]) -> Sta
     return start
 
 
+def _searched(step: Step, groups: Grouping, states: Mapping[int, States], start: Start, faults: Callable[[Start], list[Fault]]) -> Start:
+    best = faults(start)
+    most = max(_FEWEST_TRIALS, min(_MAX_TRIALS, int(_MAX_WORK / max(1, sum(_work(c) for c in step.classes)))))
+    for group in groups.groups:
+        if not best:
+            break
+        start, best = _improve(step, states[group], groups.members(group), start, best, faults, most)
+    return start
+
+
+def _work(made: StepClass) -> int:
+    weight = made.operands[1] if made.op in ("linear", "conv") else None
+    return math.prod(made.shape) * (math.prod(weight.value.shape[1:]) if isinstance(weight, Const) else 1)
+
+
 def _improve(
-    step: Step, states: States, members: list[int], start: Start, best: list[Fault], faults: Callable[[Start], list[Fault]]
+    step: Step, states: States, members: list[int], start: Start, best: list[Fault], faults: Callable[[Start], list[Fault]], most: int
 ) -> tuple[Start, list[Fault]]:
-    """Try the group's own constants as initial states that the file does not show."""
+    """Try constants as initial states that the file does not show; each that explains more is kept."""
     open_states = [c for c in states.kept if (c, -1) not in start.values and c not in start.inputs.values()]
     candidates = _constants(step, members)
     if not open_states or not candidates:
         return start, best
-    trials = itertools.product([None, *candidates], repeat=len(open_states))
-    for trial in itertools.islice(trials, 1, _MAX_TRIALS):
-        given = {(c, -k): v for c, v in zip(open_states, trial, strict=True) if v is not None for k in range(1, states.kept[c] + 1)}
+    for trial in itertools.islice(_trials(open_states, candidates), most):
+        given = {(c, -k): v for c, v in trial for k in range(1, states.kept[c] + 1)}
         proposal = Start({**start.values, **given}, start.inputs)
         found = faults(proposal)
         if len(found) < len(best):
@@ -200,15 +222,39 @@ def _improve(
     return start, best
 
 
+def _trials(open_states: list[int], candidates: list[Array]) -> Iterator[tuple[tuple[int, Array], ...]]:
+    """Give one of the states each of the constants, then two of them, and so on."""
+    for size in range(1, len(open_states) + 1):
+        for chosen in itertools.combinations(open_states, size):
+            for values in itertools.product(candidates, repeat=size):
+                yield tuple(zip(chosen, values, strict=True))
+
+
 def _constants(step: Step, members: list[int]) -> list[Array]:
-    found: list[Array] = []
-    for cls in members:
-        for operand in step.operands(cls):
-            if isinstance(operand, Const):
-                value = np.asarray(operand.value, np.float64)
-                if value.any() and not any(value.shape == f.shape and (value == f).all() for f in found):
-                    found.append(value)
-    return found
+    """Return the constants that the file's first steps compute with, then those of the step itself."""
+    found: dict[tuple[Shape, bytes], Array] = {}
+    own = [o.value for cls in members for o in step.operands(cls) if isinstance(o, Const)]
+    for value in (*_early(step, members), *own):
+        exact = np.asarray(value, np.float64)
+        if exact.any():
+            found.setdefault((exact.shape, exact.tobytes()), exact)
+    return list(found.values())
+
+
+def _early(step: Step, members: list[int]) -> Iterator[Array]:
+    """Return the constants in what the members are at steps whose structure differs."""
+    nodes = [n for cls in members for _, early in sorted(step.classes[cls].forced.items()) for n in early]
+    largest = max((math.prod(step.classes[cls].shape) for cls in members), default=0)
+    seen = {n.id for n in nodes}
+    queue = deque(nodes)
+    while queue and len(seen) < _MAX_EARLY:
+        node = queue.popleft()
+        if node.value is not None and node.value.size <= largest:
+            yield node.value
+        for operand in node.inputs if node.op in ELEMENTWISE else ():
+            if operand.id not in seen:
+                seen.add(operand.id)
+                queue.append(operand)
 
 
 def _difference(a: Array, b: Array) -> float:

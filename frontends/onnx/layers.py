@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, cast
 
 import numpy as np
 
 from snnc.compiler.expression import Call, Symbol
-from snnc.compiler.graph import Add, Concat, Conv, Flatten, Linear, Operation, Pool, Reduce, Reshape, Scale, Shape, Slice
+from snnc.compiler.graph import Add, Concat, Conv, Flatten, Linear, Operation, Pad, Pool, Reduce, Reshape, Scale, Shape, Slice, Sparse
 from snnc.frontends.onnx.errors import NotYetError
 from snnc.frontends.onnx.naming import Named
 from snnc.frontends.onnx.node import Array
-from snnc.frontends.onnx.roll import Const, Operand
+from snnc.frontends.onnx.picking import Pick
+from snnc.frontends.onnx.rearrange import aligned, padding_of
+from snnc.frontends.onnx.roll import Const, Operand, Ref
 from snnc.frontends.onnx.step import Step
 from snnc.frontends.onnx.window import Pairs
 
@@ -31,6 +34,8 @@ def layer_of(step: Step, cls: int, bias: Array | None) -> tuple[str, Operation, 
         raise NotYetError(f"a layer ('{made.op}') reads a constant instead of a value of the network; fold it into the layer's bias.")
     wanted = step.full(read[0])
     match made.op:
+        case "pick":
+            return _pick(step, cls, operands)
         case "linear":
             return "linear", _linear(step, operands, bias), read, (int(np.prod(wanted)),)
         case "conv":
@@ -54,6 +59,27 @@ def layer_of(step: Step, cls: int, bias: Array | None) -> tuple[str, Operation, 
             return "sum", Add(), operands, step.natural(cls)
     shape = step.natural(cls)
     return ("flat", Flatten(), read, None) if len(shape) == 1 else ("reshape", Reshape(shape), read, None)
+
+
+def _pick(step: Step, cls: int, operands: list[Operand]) -> tuple[str, Operation, list[Operand], Shape | None]:
+    """Write a pick of one source: a Reshape, a Pad, or a matrix with a 1 in each row."""
+    pick, source = cast("Pick", step.classes[cls].attrs[0]), step.full(operands[0])
+    if pick.plain and pick.index.size == math.prod(source):
+        shape = step.natural(cls)
+        return ("flat", Flatten(), operands, None) if len(shape) == 1 else ("reshape", Reshape(shape), operands, None)
+    result = step.full(Ref(cls))
+    padding = padding_of(pick, source, result)
+    if padding is not None:
+        return "pad", Pad(padding), operands, aligned(source, len(result))
+    return "pick", selection(pick, math.prod(source)), operands, (math.prod(source),)
+
+
+def selection(pick: Pick, size: int) -> Sparse:
+    """Return a pick from `size` values as a matrix."""
+    rows = (pick.index >= 0).astype(np.int32)
+    indptr = np.concatenate([[0], np.cumsum(rows)]).astype(np.int32)
+    chosen = pick.index[pick.index >= 0].astype(np.int32)
+    return Sparse(np.ones(len(chosen), np.float32), chosen, indptr, (len(pick.index), size), pick.fill, learnable=False)
 
 
 def _weights(operands: list[Operand], bias: Array | None) -> tuple[Array, Array | None]:

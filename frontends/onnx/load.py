@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -11,15 +12,33 @@ from onnx import ModelProto, ValueInfoProto
 
 from snnc.compiler.errors import SnncError
 from snnc.compiler.graph import Graph
-from snnc.frontends.onnx import ops_control, ops_elementwise, ops_layer, ops_shape, ops_window, shaping
+from snnc.frontends.onnx import (
+    ops_activation,
+    ops_control,
+    ops_described,
+    ops_einsum,
+    ops_elementwise,
+    ops_layer,
+    ops_moving,
+    ops_recurrent,
+    ops_scatter,
+    ops_shape,
+    ops_window,
+    shaping,
+)
 from snnc.frontends.onnx.bind import bind
+from snnc.frontends.onnx.described import File, Seen, described
 from snnc.frontends.onnx.errors import (
+    InitialStateError,
     MalformedGraphError,
     NoTimeError,
     NotYetError,
     OnnxError,
     ReadoutError,
+    SelfCheckError,
     StepGraphError,
+    TimeMixingError,
+    TimeVaryingError,
     TooLargeError,
     UnforeseenError,
 )
@@ -27,22 +46,30 @@ from snnc.frontends.onnx.flatten import Handler, Run
 from snnc.frontends.onnx.node import Node, Pool, Shape
 from snnc.frontends.onnx.operation import Subgraph, parse
 from snnc.frontends.onnx.pairing import pair_states
-from snnc.frontends.onnx.reader import opset_of, read_model
+from snnc.frontends.onnx.reader import notes_of, opset_of, read_model
 from snnc.frontends.onnx.readout import accumulated, roll_output
+from snnc.frontends.onnx.rearrange import rearranged
 from snnc.frontends.onnx.report import assumptions
 from snnc.frontends.onnx.retime import retime
-from snnc.frontends.onnx.roll import Roller
+from snnc.frontends.onnx.roll import READINGS, Roller
+from snnc.frontends.onnx.sample import Inputs
 from snnc.frontends.onnx.settle import settle
 from snnc.frontends.onnx.static import static_timeline
 from snnc.frontends.onnx.step import Result, Step, check_operations
 from snnc.frontends.onnx.timeline import Timeline, alive_from, extend, find_axes, timeline
-from snnc.frontends.onnx.verify import Inputs, Wanted, verify
+from snnc.frontends.onnx.traces import Built, Imported
+from snnc.frontends.onnx.verify import Wanted, verify
 
 HANDLERS: Final[Mapping[str, Handler]] = {
     **ops_elementwise.HANDLERS,
+    **ops_activation.HANDLERS,
     **ops_shape.HANDLERS,
+    **ops_scatter.HANDLERS,
     **ops_layer.HANDLERS,
     **ops_window.HANDLERS,
+    **ops_moving.HANDLERS,
+    **ops_einsum.HANDLERS,
+    **ops_recurrent.HANDLERS,
     **ops_control.HANDLERS,
 }
 """What each ONNX operator does."""
@@ -58,6 +85,8 @@ class _Source:
     title: str
     graph: Subgraph
     inputs: Mapping[str, tuple[int | str, ...]]
+    given: Mapping[str, Shape] | None = None
+    """Shapes of arrays to read the file for, with a time axis in front of those of a single step; None: any, and check."""
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -67,6 +96,21 @@ class _Source:
     def bound(self, sizes: Mapping[str, int]) -> dict[str, Shape]:
         """Return the shapes with numbers for names."""
         return {n: tuple(sizes[d] if isinstance(d, str) else d for d in shape) for n, shape in self.inputs.items()}
+
+    def sizes(self, given: Mapping[str, Shape]) -> dict[str, int]:
+        """Return the dynamic sizes that `given` has; one that it does not show is taken for the batch."""
+        found: dict[str, int] = {}
+        for name, shape in given.items():
+            declared = self.inputs.get(name, ())
+            found |= {d: n for d, n in zip(reversed(declared), reversed(shape), strict=False) if isinstance(d, str)}
+        batch = next(iter(found.values()), 1)
+        return {s: found.get(s, batch) for s in self.symbols}
+
+    @property
+    def replicas(self) -> int:
+        """How often a single step is written one behind the other."""
+        longer = [s[0] for n, s in (self.given or {}).items() if len(s) == len(self.inputs.get(n, ())) + 1]
+        return max(_REPLICAS, *longer) if longer else _REPLICAS
 
 
 def load_onnx(path: str | Path, *, dt: float | None = None, steps: int | None = None) -> Graph:
@@ -87,11 +131,37 @@ def load_onnx(path: str | Path, *, dt: float | None = None, steps: int | None = 
         The file is wrong, or holds what snnc does not read; the message says which.
     """
     del dt
+    graph = read_onnx(path).graph
+    if graph.steps is None:
+        graph.steps = steps
+    return graph
+
+
+def read_onnx(path: str | Path, shapes: Mapping[str, Shape] | None = None) -> Imported:
+    """Read an ONNX file and return its graph with the correspondence between the two.
+
+    Parameters
+    ----------
+    path
+        The file.
+    shapes
+        Shapes of the arrays that the correspondence is wanted for, in the layout of the graph. The file is then read once, for these
+        sizes, and neither the check for other sizes nor the last one is made; by default both are.
+
+    Raises
+    ------
+    OnnxError
+        See :func:`load_onnx`.
+    """
     path = Path(path)
     try:
         model = read_model(path)
-        source = _Source(path.stem, parse(model.graph, opset_of(model)), _declared(model))
-        graph = _bound(source)
+        source = _Source(path.stem, parse(model.graph, opset_of(model)), _declared(model), shapes)
+        found, doubt = _described(source, *notes_of(model))
+        if found is None:
+            found = _bound(source)
+            found.graph.assumptions.extend(doubt)
+        return replace(found, declared=source.inputs)
     except (RecursionError, MemoryError) as error:
         raise TooLargeError(f"{path} nests too deep or needs more memory than there is ({type(error).__name__}).") from None
     except SnncError:
@@ -101,9 +171,24 @@ def load_onnx(path: str | Path, *, dt: float | None = None, steps: int | None = 
             f"{path} cannot be read, for a reason that snnc does not foresee ({type(error).__name__}: {str(error)[:120]}); "
             "export a single step with its states as inputs and outputs, and report the file."
         ) from error
-    if graph.steps is None:
-        graph.steps = steps
-    return graph
+
+
+def _described(source: _Source, notes: object, digest: object) -> tuple[Imported | None, list[str]]:
+    """Return the network that snnc described when it wrote the file; None, and why, where the file is another one now."""
+    if notes is None:
+        return None, []
+
+    def execute(pool: Pool, shapes: Mapping[str, Shape], watched: frozenset[str]) -> tuple[dict[str, Node], Seen]:
+        run = Run(pool, {**HANDLERS, **ops_described.HANDLERS}, watch=watched)
+        results = run.graph(source.graph, {n: pool.input(n, s) for n, s in shapes.items()})
+        return {n: v for n, v in zip(source.graph.outputs, results, strict=True) if isinstance(v, Node)}, run.seen
+
+    try:
+        file = File(source.graph.constants, source.inputs, source.graph.outputs, digest, execute)
+        return described(notes, file, source.given), []
+    except Exception as error:  # the notes come from outside, and the file's own nodes say the same
+        reason = error.text if isinstance(error, SnncError) else type(error).__name__
+        return None, [f"The file holds a description of its network by snnc that is not used, since it does not fit: {reason}"]
 
 
 def _declared(model: ModelProto) -> dict[str, tuple[int | str, ...]]:
@@ -130,14 +215,16 @@ def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
     return shape
 
 
-def _bound(source: _Source) -> Graph:
+def _bound(source: _Source) -> Imported:
     """Recover the network for numbers in place of dynamic sizes; for two choices of them, to see that they do not matter."""
+    if source.given is not None:
+        return _recover(source, source.sizes(source.given), {})
     if not source.symbols:
         return _recover(source, {}, {})
     return bind(source.symbols, source.graph, lambda sizes, open_sizes: _recover(source, sizes, open_sizes))
 
 
-def _recover(source: _Source, sizes: Mapping[str, int], dynamic: Mapping[str, int]) -> Graph:
+def _recover(source: _Source, sizes: Mapping[str, int], dynamic: Mapping[str, int]) -> Imported:
     shapes = source.bound(sizes)
     pool = Pool()
     inputs = {n: pool.input(n, s) for n, s in shapes.items()}
@@ -146,16 +233,16 @@ def _recover(source: _Source, sizes: Mapping[str, int], dynamic: Mapping[str, in
     if axes:
         open_time = {n for n, a in axes.items() if source.inputs[n][a] in dynamic}
         line = timeline(pool, axes, 0)
-        return _finish(source, pool, _unrolled(pool, line, outputs), shapes, axes, None if open_time else line.steps, outputs)
+        return _unrolled(source, pool, line, shapes, None if open_time else line.steps, outputs)
     pairs = pair_states(inputs, outputs)
     if pairs:
         return _single(source, shapes, pairs)
     line = static_timeline(pool, outputs)
-    return _finish(source, pool, _unrolled(pool, line, outputs), shapes, {}, line.steps, outputs)
+    return _unrolled(source, pool, line, shapes, line.steps, outputs)
 
 
-def _run(source: _Source, pool: Pool, inputs: Mapping[str, Node]) -> dict[str, Node]:
-    results = Run(pool, HANDLERS).graph(source.graph, dict(inputs))
+def _run(source: _Source, pool: Pool, inputs: Mapping[str, Node], step: int | None = None) -> dict[str, Node]:
+    results = Run(pool, HANDLERS, step).graph(source.graph, dict(inputs))
     found: dict[str, Node] = {}
     for name, value in zip(source.graph.outputs, results, strict=True):
         if not isinstance(value, Node):
@@ -164,42 +251,61 @@ def _run(source: _Source, pool: Pool, inputs: Mapping[str, Node]) -> dict[str, N
     return found
 
 
-def _unrolled(pool: Pool, line: Timeline, outputs: Mapping[str, Node]) -> tuple[Roller, list[Result]]:
-    extend(line, pool)
-    roller = Roller(line)
-    results = [roll_output(pool, roller, name, node) for name, node in outputs.items()]
-    return roller, results
+def _unrolled(
+    source: _Source, pool: Pool, line: Timeline, shapes: Mapping[str, Shape], steps: int | None, outputs: Mapping[str, Node]
+) -> Imported:
+    def finished(roller: Roller) -> Imported:
+        extend(line, pool)
+        results = [roll_output(pool, roller, name, node) for name, node in outputs.items()]
+        return _finish(source, pool, (roller, results), shapes, line.axes, steps, outputs)
+
+    return _read(line, finished)
 
 
-def _single(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str]) -> Graph:
+def _read(line: Timeline, finished: Callable[[Roller], Imported]) -> Imported:
+    """Roll up and finish; where no initial state explains the file, in another reading of which step a value belongs to."""
+    first = Roller(line)
+    try:
+        return finished(first)
+    except (InitialStateError, StepGraphError, TimeMixingError, TimeVaryingError, SelfCheckError) as error:
+        for reading in READINGS[1:] if first.moved else ():
+            with suppress(OnnxError):
+                return finished(Roller(line, reading))
+        raise error
+
+
+def _single(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str]) -> Imported:
     """Replicate a single step with its states fed back, so that it looks like an unrolled file."""
     pool = Pool()
-    data = {n: s for n, s in shapes.items() if n not in pairs}
-    sequences = {n: pool.input(n, (_REPLICAS, *s)) for n, s in data.items()}
+    data, count = {n: s for n, s in shapes.items() if n not in pairs}, source.replicas
+    sequences = {n: pool.input(n, (count, *s)) for n, s in data.items()}
     states = {n: pool.input(n, shapes[n]) for n in pairs}
     rows: dict[str, list[Node]] = {name: [] for name in source.graph.outputs}
-    for t in range(_REPLICAS):
+    for t in range(count):
         given = {n: shaping.take(pool, x, 0, t) for n, x in sequences.items()}
-        outputs = _run(source, pool, {**given, **states})
+        outputs = _run(source, pool, {**given, **states}, t)
         for name, node in outputs.items():
             rows[name].append(node)
         states = {n: outputs[o] for n, o in pairs.items()}
     axes = dict.fromkeys(sequences, 0)
-    line = timeline(pool, axes, _REPLICAS)
-    roller = Roller(line)
-    results = []
+    line = timeline(pool, axes, count)
     for name, nodes in rows.items():
         if nodes[-1].value is not None:
             raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
-        results.append(Result(name, roller.roll(dict(enumerate(nodes))), "all", 0, nodes[-1].shape, tuple(nodes)))
     full = {**shapes, **{n: x.shape for n, x in sequences.items()}}
-    graph = _finish(source, pool, (roller, results), full, axes, None)
+
+    def finished(roller: Roller) -> Imported:
+        results = [Result(n, roller.roll(dict(enumerate(r))), "all", 0, r[-1].shape, tuple(r)) for n, r in rows.items()]
+        return _finish(source, pool, (roller, results), full, axes, None)
+
+    found = _read(line, finished)
+    graph = found.graph
     paired = ", ".join(f"{i} -> {o}" for i, o in pairs.items())
     graph.assumptions.append(f"The file is one time step; its states are carried on as {paired}.")
     dead = [n for n in pairs if n not in graph.state_inputs]
     if dead:
         graph.assumptions.append(f"The initial states {', '.join(dead)} have no effect in the file; values given for them are ignored.")
-    return graph
+    return found
 
 
 def _finish(
@@ -210,38 +316,42 @@ def _finish(
     axes: Mapping[str, int],
     steps: int | None,
     outputs: Mapping[str, Node] | None = None,
-) -> Graph:
+) -> Imported:
     """Write the recovered classes as a graph and compare it with the file, whose `outputs` are nodes (None: rows of a single step)."""
     roller, results = rolled
-    moved = retime(roller.classes, [r.value for r in results])
+    moved = retime(roller.classes, [r.value for r in results], aligned=roller.reading == "aligned")
     results = [replace(r, value=v) for r, v in zip(results, moved, strict=True)]
     if any(r.readout != "all" for r in results):
         results = accumulated(roller, results)
     line = roller.line
     names = set(source.inputs) | set(source.graph.outputs)
     try:
-        graph = _settled(source, Step(roller.classes, axes, results), shapes, steps, names)
+        built = _settled(source, Step(roller.classes, axes, results), shapes, steps, names)
     except (StepGraphError, NotYetError) as error:
-        graph = _unbatched(source, lambda: Step(roller.classes, axes, results, batched=False), shapes, steps, names, error)
+        built = _unbatched(source, lambda: Step(roller.classes, axes, results, batched=False), shapes, steps, names, error)
     if line.steps < MIN_STEPS:
         raise NoTimeError(
             f"the file holds {line.steps} time steps; {MIN_STEPS} are needed to see how a step repeats. "
             "Export more steps, or a single step with its states as inputs and outputs."
         )
+    graph, found = built.graph, Imported(built.graph, built.traces, Inputs(axes, shapes, line.steps), pool)
     graph.assumptions.extend(assumptions(graph))
+    if source.given is not None:
+        return found
     wanted = [Wanted(r.name, outputs[r.name] if outputs else None, r.rows, r.time_axis) for r in results]
-    graph.assumptions.extend(verify(graph, wanted, Inputs(axes, shapes, line.steps), pool.folded))
-    return graph
+    graph.assumptions.extend(verify(graph, wanted, built.traces, found.inputs, pool.folded))
+    return found
 
 
-def _settled(source: _Source, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str]) -> Graph:
+def _settled(source: _Source, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str]) -> Built:
+    step = rearranged(step)
     check_operations(step)
     return settle(source.title, step, shapes, steps, names)
 
 
 def _unbatched(
     source: _Source, make: Callable[[], Step], shapes: Mapping[str, Shape], steps: int | None, names: set[str], error: OnnxError
-) -> Graph:
+) -> Built:
     """Read a step with convolutions of one image as that of one sample; where that fails too, the first error tells more."""
     step = make()
     if not any(c.op in ("conv", "pool") and c.shape[0] == 1 for c in step.classes):

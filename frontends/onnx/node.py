@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Hashable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +54,22 @@ class Node:
         return (self.op, self.attrs, self.shape, len(self.inputs))
 
 
+class Level(NamedTuple):
+    """One time that a node runs a graph of its own: the node by one of its outputs, the attribute, and which time it is."""
+
+    node: str
+    attribute: str
+    trip: int
+
+
+class Tensor(NamedTuple):
+    """A tensor of the file: its name, in which runs of nested graphs, and in which step where the file itself is one step."""
+
+    name: str
+    levels: tuple[Level, ...]
+    step: int | None
+
+
 class Pool:
     """All nodes of one flattened graph."""
 
@@ -62,6 +78,8 @@ class Pool:
         self.folded = False
         """Whether constants of several operations were multiplied into one, so that rounding differs from the file's."""
         self.cuts: dict[tuple[int, int, int, int], Node] = {}
+        self.tensors: dict[int, Tensor] = {}
+        """For the id of a node that is no constant, the first tensor of the file that it is; not all nodes are one."""
         self._table: dict[Hashable, Node] = {}
 
     def make(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Hashable, ...] = (), value: Array | None = None) -> Node:

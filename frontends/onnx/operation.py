@@ -87,6 +87,8 @@ def _attribute(a: AttributeProto, node: NodeProto, opset: int) -> Any:
             return tuple(a.ints)
         case AttributeProto.FLOATS:
             return tuple(a.floats)
+        case AttributeProto.STRINGS:
+            return tuple(s.decode("utf-8", "replace") for s in a.strings)
         case AttributeProto.TENSOR:
             return tensor(a.t, node.name or a.name)
         case AttributeProto.GRAPH:

@@ -10,7 +10,7 @@ import numpy as np
 from snnc.frontends.onnx import shaping
 from snnc.frontends.onnx.errors import DataDependentError, MalformedGraphError, NoTimeError, TooLargeError, UnsupportedOperatorError
 from snnc.frontends.onnx.flatten import Call, Handler, Scope, Value
-from snnc.frontends.onnx.node import Node
+from snnc.frontends.onnx.node import Level, Node
 from snnc.frontends.onnx.operation import Subgraph
 
 MAX_TRIPS: Final = 20_000
@@ -21,6 +21,10 @@ def _body(call: Call, name: str) -> Subgraph:
     if not isinstance(body, Subgraph):
         raise MalformedGraphError(f"{call.where}: its graph '{name}' is missing.")
     return body
+
+
+def _level(call: Call, attribute: str, trip: int) -> Level:
+    return Level(next((name for name in call.operation.outputs if name), ""), attribute, trip)
 
 
 def _truth(call: Call, value: Value, what: str) -> bool:
@@ -47,7 +51,7 @@ def _loop(call: Call) -> list[Value]:
         if step >= MAX_TRIPS:
             raise TooLargeError(f"{call.where}: more than {MAX_TRIPS:,} trips; at most that many are unrolled.")
         given: list[Value] = [call.pool.const(np.array(step, np.int64)), call.pool.const(np.array(True)), *states]
-        results = call.run.graph(body, dict(zip(body.inputs, given, strict=True)), call.scope)
+        results = call.run.inside(_level(call, "body", step), body, dict(zip(body.inputs, given, strict=True)), call.scope)
         go = _truth(call, results[0], "its condition")
         if step == 0 and trips is not None and trips > MAX_TRIPS and results[0] in (given[1], call.arguments[1]):
             raise TooLargeError(f"{call.where}: a trip count of {trips:,}; at most {MAX_TRIPS:,} are unrolled.")
@@ -95,7 +99,7 @@ def _scan(call: Call) -> list[Value]:
     for t in range(length):
         slices = [shaping.take(call.pool, n, a, t) for n, a in zip(inputs, axes, strict=True)]
         arguments: Scope = dict(zip(body.inputs, [*states, *slices], strict=True))
-        results = call.run.graph(body, arguments, call.scope)
+        results = call.run.inside(_level(call, "body", t), body, arguments, call.scope)
         states = results[: len(states)]
         _collect(call, scans, results[len(states) :])
     out_axes = call.attribute("scan_output_axes") or (0,) * outputs
@@ -104,7 +108,7 @@ def _scan(call: Call) -> list[Value]:
 
 def _if(call: Call) -> list[Value]:
     branch = "then_branch" if _truth(call, call.arguments[0], "its condition") else "else_branch"
-    return call.run.graph(_body(call, branch), {}, call.scope)
+    return call.run.inside(_level(call, branch, 0), _body(call, branch), {}, call.scope)
 
 
 HANDLERS: Final[Mapping[str, Handler]] = {"Loop": _loop, "Scan": _scan, "If": _if}

@@ -13,6 +13,7 @@ from snnc.frontends.onnx.elementwise import elementwise
 from snnc.frontends.onnx.errors import MalformedGraphError, UnsupportedOperatorError
 from snnc.frontends.onnx.flatten import Call, Handler, Value
 from snnc.frontends.onnx.node import Node
+from snnc.frontends.onnx.ops_activation import clipped_round
 
 DIRECT: Final[Mapping[str, str]] = {
     "Add": "add",
@@ -86,6 +87,9 @@ def _reciprocal(call: Call) -> list[Value]:
 
 def _clip(call: Call) -> list[Value]:
     x = call.node(0)
+    steps = clipped_round(call, x, *(call.node(k) if call.has(k) else None for k in (1, 2)))
+    if steps is not None:
+        return [steps]
     if call.has(1):
         x = elementwise(call.pool, "max", x, call.node(1))
     if call.has(2):

@@ -12,6 +12,7 @@ from snnc.frontends.onnx.elementwise import elementwise
 from snnc.frontends.onnx.errors import ShapeError, UnsupportedOperatorError
 from snnc.frontends.onnx.flatten import Call, Handler, Value
 from snnc.frontends.onnx.node import Node
+from snnc.frontends.onnx.ops_einsum import matmul
 
 
 def _matmul(call: Call) -> list[Value]:
@@ -21,6 +22,9 @@ def _matmul(call: Call) -> list[Value]:
     if a.value is not None and a.value.ndim == 2 and len(b.shape) == 2:
         flipped = shaping.linear(call.pool, shaping.transpose(call.pool, b, (1, 0)), a)
         return [shaping.transpose(call.pool, flipped, (1, 0))]
+    product = matmul(call, a, b)
+    if product is not None:
+        return [product]
     raise UnsupportedOperatorError(
         f"{call.where}: it multiplies {list(a.shape)} by {list(b.shape)}; snnc reads products of a value with a constant matrix."
     )
@@ -28,6 +32,12 @@ def _matmul(call: Call) -> list[Value]:
 
 def _gemm(call: Call) -> list[Value]:
     a, b = call.node(0), call.node(1)
+    if b.value is None and a.value is not None:
+        raise UnsupportedOperatorError(
+            f"{call.where}: it multiplies a constant {list(a.shape)} by values {list(b.shape)} from the left, which mixes the entries of "
+            "their first axis (time, in a parallel spiking neuron); snnc runs one step after the other. Use a neuron that has a step, or "
+            "export one."
+        )
     if b.value is None or len(b.shape) != 2 or len(a.shape) != 2:
         raise UnsupportedOperatorError(f"{call.where}: snnc reads Gemm of a matrix with a constant matrix.")
     if call.integer("transA"):

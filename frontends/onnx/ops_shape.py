@@ -183,21 +183,6 @@ def _slice(call: Call) -> list[Value]:
     return [x]
 
 
-def _scatter(call: Call) -> list[Value]:
-    x, updates = call.node(0), call.node(2)
-    index = call.array(1, "index").astype(np.int64)
-    if call.attribute("reduction", "none") != "none":
-        raise UnsupportedOperatorError(f"{call.where}: ScatterND with a reduction is not read.")
-    rows = index.reshape(-1)
-    if index.shape[-1] != 1 or not rows.size or (np.diff(rows) != 1).any():
-        raise UnsupportedOperatorError(f"{call.where}: snnc reads ScatterND only where it writes consecutive entries of axis 0.")
-    start = int(rows[0]) % x.shape[0]
-    value = shaping.reshape(call.pool, updates, (rows.size, *x.shape[1:]))
-    if start + rows.size > x.shape[0]:
-        raise ShapeError(f"{call.where}: it writes entry {start + rows.size - 1} of {x.shape[0]}.")
-    return [shaping.put(call.pool, x, value, 0, start)]
-
-
 def _sequence_at(call: Call) -> list[Value]:
     items = call.sequence(0)
     index = call.ints(1, "position")[0]
@@ -258,7 +243,6 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "Split": _split,
     "Gather": _gather,
     "Slice": _slice,
-    "ScatterND": _scatter,
     "SequenceEmpty": lambda call: [()],
     "SequenceConstruct": lambda call: [tuple(call.nodes())],
     "SequenceAt": _sequence_at,

@@ -9,13 +9,11 @@ import numpy as np
 
 from snnc.frontends.onnx import shaping
 from snnc.frontends.onnx.elementwise import elementwise
-from snnc.frontends.onnx.errors import MalformedGraphError, NotYetError, ShapeError, UnsupportedOperatorError
+from snnc.frontends.onnx.errors import MalformedGraphError, ShapeError, UnsupportedOperatorError
 from snnc.frontends.onnx.flatten import Call, Handler, Value
 from snnc.frontends.onnx.node import Array, Node, Shape
 from snnc.frontends.onnx.window import Pairs
 from snnc.frontends.onnx.windowed import convolution, pooling
-
-_NOT_YET: Final = ("ConvTranspose", "LpPool", "Pad", "Einsum")
 
 
 def _ints(call: Call, name: str, default: Shape) -> Shape:
@@ -129,13 +127,6 @@ def _folded(call: Call, x: Node, factor: Array, shift: Array) -> Node:
     return convolution(call.pool, source, *made, stride, padding, dilation, groups)  # type: ignore[arg-type]
 
 
-def _not_yet(call: Call) -> list[Value]:
-    raise NotYetError(
-        f"{call.where}: {call.operation.op} is not read yet; docs/reference/onnx.md lists what is. "
-        "Rewrite the layer with Conv, Gemm or MatMul."
-    )
-
-
 HANDLERS: Final[Mapping[str, Handler]] = {
     "Conv": _conv,
     "MaxPool": _pool,
@@ -143,5 +134,4 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "GlobalAveragePool": _global,
     "GlobalMaxPool": _global,
     "BatchNormalization": _batch_normalization,
-    **dict.fromkeys(_NOT_YET, _not_yet),
 }

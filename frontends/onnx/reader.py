@@ -10,8 +10,9 @@ from typing import Final
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import GraphProto, ModelProto, TensorProto
+from onnx import GraphProto, ModelProto, StringStringEntryProto, TensorProto
 
+from snnc.frontends.notes import KEY
 from snnc.frontends.onnx.errors import (
     ExternalDataError,
     ForeignOperatorError,
@@ -22,10 +23,14 @@ from snnc.frontends.onnx.errors import (
     UnreadableFileError,
 )
 from snnc.frontends.onnx.node import MAX_CONSTANT, check_size
+from snnc.frontends.onnx.structure import structure
 
 MAX_FILE: Final = 2**31
 OLDEST_OPSET: Final = 13
+_DIGEST: Final = f"{KEY}.structure"
 _OWN_DOMAINS: Final = ("", "ai.onnx")
+_SMALL: Final = 256
+"""Elements of external data that are loaded in any case."""
 
 
 def read_model(path: Path) -> ModelProto:
@@ -53,7 +58,11 @@ def read_model(path: Path) -> ModelProto:
     if not model.HasField("graph") or model.ir_version < 1:
         raise UnreadableFileError(f"{path} is no ONNX model: it holds no graph; export it again.")
     _check_opset(model)
-    model = _inline(model)
+    described = any(p.key == KEY for p in model.metadata_props)
+    digest = structure(model) if described else ""
+    model = inline(model)
+    if described:
+        _note_digest(model, digest)
     _check_graph(model.graph, set(), 0)
     for graph in _graphs(model.graph):
         for tensor, name in _tensors(graph):
@@ -62,9 +71,38 @@ def read_model(path: Path) -> ModelProto:
     return model
 
 
+def read_outline(path: Path) -> ModelProto:
+    """Return the model of a file that :func:`read_model` has accepted, local functions inlined, with small external data only.
+
+    Shapes and indices are small, and ONNX Runtime wants them in the model; it finds large weights beside it.
+    """
+    model = inline(onnx.load(str(path), load_external_data=False))
+    for graph in _graphs(model.graph):
+        for tensor, name in _tensors(graph):
+            if math.prod(tensor.dims) <= _SMALL:
+                _load_external(tensor, name, path)
+    return model
+
+
 def opset_of(model: ModelProto) -> int:
     """Return the version of ONNX's own operators that the model uses."""
     return max((int(o.version) for o in model.opset_import if o.domain in _OWN_DOMAINS), default=0)
+
+
+def notes_of(model: ModelProto) -> tuple[object, object]:
+    """Return the description of the network that snnc leaves in the files that it writes, unread, and a digest of the file's nodes now.
+
+    Both are None where there is no description.
+    """
+    found = {p.key: p.value for p in model.metadata_props if p.key in (KEY, _DIGEST)}
+    return found.get(KEY), found.get(_DIGEST)
+
+
+def _note_digest(model: ModelProto, digest: str) -> None:
+    """Keep the digest of a file, before its functions were inlined, with the model."""
+    kept = [p for p in model.metadata_props if p.key != _DIGEST]
+    del model.metadata_props[:]
+    model.metadata_props.extend([*kept, StringStringEntryProto(key=_DIGEST, value=digest)])
 
 
 def _check_opset(model: ModelProto) -> None:
@@ -79,7 +117,8 @@ def _check_opset(model: ModelProto) -> None:
         raise OpsetError(f"the model uses opset {opset}; snnc reads {OLDEST_OPSET} to {newest}. Export it with a later opset_version.")
 
 
-def _inline(model: ModelProto) -> ModelProto:
+def inline(model: ModelProto) -> ModelProto:
+    """Return the model with its local functions inlined."""
     if not model.functions:
         return model
     from onnx import inliner

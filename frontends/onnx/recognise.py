@@ -16,6 +16,7 @@ from snnc.frontends.onnx.node import Array
 from snnc.frontends.onnx.response import NotLinearError, Oracle, Response, close, respond
 
 _CURRENT_LI: Final = "syn = alpha*syn + i\nv = beta*v + syn"
+_NO_DRIVE: Final = 1e-6
 _PATTERNS: Final = (0b0, 0b1, 0b10, 0b101, 0b110, 0b11111)
 
 
@@ -62,6 +63,8 @@ class _Candidate:
     facts: Facts
     model: NeuronModel
     parameters: Mapping[str, Array]
+    start: Array
+    """Membrane before the first step that goes with zero states of the neuron that was recovered."""
 
 
 def recognise(model: NeuronModel, parameters: Mapping[str, Array]) -> Facts | None:
@@ -86,7 +89,7 @@ def _same(model: NeuronModel, parameters: Mapping[str, Array], candidate: _Candi
     for pattern in _PATTERNS:
         oracle = Oracle(pattern)
         drive = np.zeros(()) if "drive" in candidate.parameters else facts.drive
-        theirs = respond(candidate.model, candidate.parameters, oracle, (facts.gain, drive), neurons)
+        theirs = respond(candidate.model, candidate.parameters, oracle, (facts.gain, drive), neurons, {"v": candidate.start})
         ours = respond(model, parameters, oracle, _unit(), neurons)
         if ours.kinds != theirs.kinds or not all(close(a, b) for a, b in zip(ours.membranes, theirs.membranes, strict=True)):
             return False
@@ -140,16 +143,14 @@ def _spiking(impulse: Array, forms: Array, threshold: Array, strict: bool, param
         yield from _alpha(impulse, threshold, strict)
         return
     gain, first, second = orders
-    drive = forms[0, 0] + threshold
-    if not np.abs(drive).max() > 1e-6:
-        drive = np.zeros_like(drive)
     resets = [np.asarray(v, np.float64).reshape(-1) for v in parameters.values()]
     for decay, syn in _roles(first, second):
+        drive, start = _offset(forms[:2, 0] + threshold, decay)
         common = {"gain": gain, "drive": drive, "syn_decay": syn, "threshold": threshold, "compare": ">" if strict else ">="}
         for options in _firings(strict):
             values = resets if options["reset"] == "value" else [None]
             for value in values:
-                yield _fire(decay, common, options, value)
+                yield _fire(decay, common, options, value, start)
 
 
 def _roles(first: Array, second: Array) -> Iterator[tuple[Array, Array | None]]:
@@ -178,7 +179,18 @@ def _firings(strict: bool) -> Iterator[dict[str, object]]:
         yield {"reset": reset, "reset_delay": False, "compensated": True, "strict": strict}
 
 
-def _fire(decay: Array, common: dict[str, object], options: dict[str, object], value: Array | None) -> _Candidate:
+def _offset(rest: Array, decay: Array) -> tuple[Array, Array]:
+    """Return the constant current and the start of a membrane that is ``rest[0]``, then ``rest[1]`` without other currents."""
+    drive = rest[1] - decay * rest[0]
+    if not np.abs(drive).max() > _NO_DRIVE:
+        drive = np.zeros_like(drive)
+    gap = rest[0] - drive
+    with np.errstate(all="ignore"):
+        start = np.where(np.abs(gap) > _NO_DRIVE, gap / decay, 0.0)
+    return drive, start if np.isfinite(start).all() else np.zeros_like(start)
+
+
+def _fire(decay: Array, common: Mapping[str, object], options: dict[str, object], value: Array | None, start: Array) -> _Candidate:
     syn = common["syn_decay"]
     perfect = syn is None and bool((np.abs(decay - 1) < 1e-7).all())
     make = CubaLIF if syn is not None else IF if perfect else LIF
@@ -186,7 +198,7 @@ def _fire(decay: Array, common: dict[str, object], options: dict[str, object], v
     parameters = {"beta": decay, "alpha": syn, "threshold": common["threshold"], "v_reset": value}
     drive = np.asarray(common["drive"])
     if syn is not None and drive.any():
-        model, common = _driven(model), {**common}
+        model = _driven(model)
         parameters["drive"] = drive
     given = {k: np.asarray(v) for k, v in parameters.items() if k in model.parameters}
     facts = Facts(
@@ -197,7 +209,7 @@ def _fire(decay: Array, common: dict[str, object], options: dict[str, object], v
         v_reset=value,
         **common,  # type: ignore[arg-type]
     )
-    return _Candidate(facts, model, given)
+    return _Candidate(facts, model, given, start)
 
 
 def _driven(model: NeuronModel) -> NeuronModel:
@@ -230,7 +242,7 @@ def _alpha(impulse: Array, threshold: Array, strict: bool) -> Iterator[_Candidat
         model = Alpha(reset=reset, strict=strict, fixed_tau=True)
         tau = h1 / (alpha - beta)
         facts = Facts(model.name, beta, alpha, np.ones(()), np.zeros(()), threshold, ">" if strict else ">=", reset)
-        yield _Candidate(facts, model, {"alpha": alpha, "beta": beta, "tau": tau, "threshold": threshold})
+        yield _Candidate(facts, model, {"alpha": alpha, "beta": beta, "tau": tau, "threshold": threshold}, np.zeros(()))
 
 
 def _integrators(forms: Array) -> Iterator[_Candidate]:
@@ -238,12 +250,14 @@ def _integrators(forms: Array) -> Iterator[_Candidate]:
     if orders is None:
         return
     gain, decay, second = orders
-    drive = forms[0, 0] / gain
     if not second.any():
+        drive, start = _offset(forms[:2, 0], decay)
         model = I() if (decay == 1).all() else LI()
-        yield _Candidate(Facts(model.name, decay, None, gain, drive), model, {"beta": decay} if "beta" in model.parameters else {})
+        yield _Candidate(Facts(model.name, decay, None, gain, drive), model, {"beta": decay} if "beta" in model.parameters else {}, start)
         return
-    model = neuron("LI", states={"syn": 0, "v": 0}, params={"alpha": 0, "beta": 0}, equations=_CURRENT_LI, output="v")
+    model = _driven(neuron("LI", states={"syn": 0, "v": 0}, params={"alpha": 0, "beta": 0}, equations=_CURRENT_LI, output="v"))
     for membrane, syn in _roles(decay, second):
         if syn is not None:
-            yield _Candidate(Facts("LI", membrane, syn, gain, np.zeros_like(drive)), model, {"alpha": syn, "beta": membrane})
+            drive, start = _offset(forms[:2, 0], membrane)
+            parameters = {"alpha": syn, "beta": membrane, "drive": drive}
+            yield _Candidate(Facts("LI", membrane, syn, gain, drive), model, parameters, start)

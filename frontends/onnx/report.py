@@ -11,10 +11,6 @@ def assumptions(graph: Graph) -> list[str]:
     said: list[str] = []
     populations = list(graph.of_type(Population))
     spiking = [(n, p) for n, p in populations if any(_holds(a.value, ("spike", "spike_ge")) for a in p.model.equations)]
-    if spiking:
-        said.append("The file does not hold the surrogate derivative of the spikes; the compile option gives it.")
-    if any(_holds(a.value, ("detach",)) for _, p in spiking for a in p.model.equations):
-        said.append("Resets that read the spike of the step before are not differentiated, as in snnTorch.")
     for name, p in spiking:
         if not p.model.states:
             said.append(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -62,8 +63,17 @@ def close(a: Form, b: Form) -> bool:
     return bool(np.allclose(a, b, rtol=_TOLERANCE, atol=_TOLERANCE * max(1.0, float(np.abs(b).max(initial=0.0)))))
 
 
-def respond(model: NeuronModel, parameters: Mapping[str, Array], oracle: Oracle, current: tuple[Array, Array], neurons: int) -> Response:
+def respond(
+    model: NeuronModel,
+    parameters: Mapping[str, Array],
+    oracle: Oracle,
+    current: tuple[Array, Array],
+    neurons: int,
+    initial: Mapping[str, Array] = MappingProxyType({}),
+) -> Response:
     """Run `model` on symbolic currents, scaled and shifted by `current`; the currents of all ports are the same sum.
+
+    States begin at `initial`, else at zero.
 
     Raises
     ------
@@ -71,7 +81,7 @@ def respond(model: NeuronModel, parameters: Mapping[str, Array], oracle: Oracle,
         An equation is not piecewise linear.
     """
     scale, shift = current
-    states = {s: _constant(np.zeros(()), neurons) for s in model.states}
+    states = {s: _constant(initial.get(s, np.zeros(())), neurons) for s in model.states}
     fixed = {p: _constant(np.asarray(parameters.get(p, d), np.float64).reshape(-1), neurons) for p, d in model.parameters.items()}
     found = Response([], [], {})
     for t in range(STEPS):

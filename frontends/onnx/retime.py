@@ -11,15 +11,22 @@ from snnc.frontends.onnx.node import Node
 from snnc.frontends.onnx.roll import Const, InputRef, Operand, Ref, StepClass
 
 
-def retime(classes: list[StepClass], results: list[Operand]) -> list[Operand]:
+def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = False) -> list[Operand]:
     """Make all delays non-negative, in place; return the results' operands.
+
+    Parameters
+    ----------
+    classes, results
+        What was rolled up.
+    aligned
+        Number the steps of each class from the first that the file shows, as far as delays allow it.
 
     Raises
     ------
     TimeMixingError
         A value would need an input before it arrives.
     """
-    lead = [0] * len(classes)
+    lead = [-_first(c) if aligned else 0 for c in classes]
     for _ in range(len(classes) + 1):
         changed = False
         for result in results:
@@ -38,6 +45,12 @@ def retime(classes: list[StepClass], results: list[Operand]) -> list[Operand]:
                 shift(made, lead[made.id])
         results = [_checked(_moved(r, lead, 0)) for r in results]
     return results
+
+
+def _first(made: StepClass) -> int:
+    """Return the first step of a class that the file shows; a class does not come before the inputs that it reads."""
+    shown = 0 if made.static else max(0, min([*made.nodes, *made.forced]))
+    return min([shown, *(o.delay for o in made.operands if isinstance(o, InputRef))])
 
 
 def _pull(lead: list[int], operand: Operand | None, own: int) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from snnc.frontends.onnx.timeline import Timeline
 from snnc.frontends.onnx.trace import trace_back
 
 Steps: TypeAlias = dict[int, Node]
+Reading: TypeAlias = Literal["early", "aligned", "late"]
+READINGS: Final[tuple[Reading, ...]] = get_args(Reading)
 HEAD_STEPS: Final = 4
 """Steps at the start that may differ in structure, because exporters fold them; they are checked by value."""
 
@@ -78,10 +80,23 @@ class StepClass:
 
 
 class Roller:
-    """The state of one roll-up."""
+    """The state of one roll-up.
 
-    def __init__(self, line: Timeline) -> None:
+    Parameters
+    ----------
+    line
+        Time of the flattened graph.
+    reading
+        Which step a value belongs to: "early", that of the latest input that it depends on; "late", the one that reads it; "aligned", as
+        late, but numbered from the first that the file shows (see :mod:`snnc.frontends.onnx.retime`). All of them are the same network
+        once it runs; they differ in what there is before step 0.
+    """
+
+    def __init__(self, line: Timeline, reading: Reading = "early") -> None:
         self.line = line
+        self.reading = reading
+        self.moved = False
+        """Whether the reading put a value into an earlier step than the one that reads it."""
         self.classes: list[StepClass] = []
         self._where: dict[int, tuple[int, int]] = {}
         self._open: deque[tuple[int, int]] = deque()
@@ -136,9 +151,17 @@ class Roller:
                 live = {t: n for t, n in steps.items() if n.value is None}
         for t in sorted(live, reverse=True):
             known = self._where.get(live[t].id)
-            if known is not None:
+            if known is not None and not self._shared(known, t, live):
                 return self._known(known, t, steps)
         return self._new(steps, last_time, last)
+
+    def _shared(self, known: tuple[int, int], t: int, live: Steps) -> bool:
+        """Tell whether a tuple meets a class in an early step only, where two states still have one value."""
+        made, last = self.classes[known[0]], max(live)
+        if made.static or t >= HEAD_STEPS or t == last:
+            return False
+        later = made.nodes.get(last - t + known[1])
+        return later is not None and later is not live[last]
 
     def _constant(self, steps: Steps) -> Const:
         times = sorted(steps)
@@ -179,12 +202,13 @@ class Roller:
     def _new(self, steps: Steps, last_time: int, last: Node) -> Ref:
         delay = 0
         latest = self.line.latest
-        if self.line.timed and latest[last.id] >= 0:
+        if self.reading == "early" and self.line.timed and latest[last.id] >= 0:
             delay = last_time - latest[last.id]
             if delay < 0:
                 raise TimeMixingError(f"step {last_time} depends on step {latest[last.id]} of the input; snnc reads causal models only.")
             if all(t in steps and steps[t].signature == last.signature for t in range(delay)):
                 delay = 0
+        self.moved |= delay > 0
         own = {t - delay: n for t, n in steps.items()}
         start = last_time - delay
         signature = last.signature
@@ -221,7 +245,7 @@ class Roller:
         if t >= HEAD_STEPS or made.op not in _COMMUTATIVE or len(made.operands) != 2 or t + 1 not in made.nodes:
             return
         (a, b), (c, d) = made.nodes[t].inputs, made.inputs(t + 1)
-        if _alike(a, d) + _alike(b, c) > _alike(a, c) + _alike(b, d):
+        if _likeness(a, d) + _likeness(b, c) > _likeness(a, c) + _likeness(b, d):
             made.swapped.add(t)
 
     def _unify(self, operand: Operand, t: int, node: Node) -> None:
@@ -306,11 +330,18 @@ def _alike_below(a: Node, b: Node) -> bool:
     if not _alike(a, b):
         return False
     live = [n for n in a.inputs if n.value is None]
-    return not live or a.value is not None or any((n.op, n.shape) == (m.op, m.shape) for n in live for m in b.inputs)
+    return not live or a.value is not None or any(n.shape == m.shape and n.op in (m.op, "input") for n in live for m in b.inputs)
 
 
 def _alike(a: Node, b: Node) -> bool:
     return a.signature == b.signature
+
+
+def _likeness(a: Node, b: Node) -> int:
+    """Return how much two nodes have in common: their operation, and each operand's constant or operation."""
+    if not _alike(a, b):
+        return 0
+    return 1 + sum(n is m or (n.value is None and m.value is None and _alike(n, m)) for n, m in zip(a.inputs, b.inputs, strict=True))
 
 
 def _equal(a: Array | None, b: Array | None) -> bool:

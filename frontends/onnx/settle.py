@@ -5,23 +5,27 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from copy import copy
+from dataclasses import replace
 from typing import Final
 
-from snnc.compiler.graph import Graph, Shape
+from snnc.compiler.graph import Shape
 from snnc.frontends.onnx.build import Plan, build, visible_classes
-from snnc.frontends.onnx.errors import InitialStateError
+from snnc.frontends.onnx.errors import InitialStateError, StepGraphError
 from snnc.frontends.onnx.grouping import grouping
 from snnc.frontends.onnx.initial import find_start
+from snnc.frontends.onnx.postpone import postponed
 from snnc.frontends.onnx.retime import shift
-from snnc.frontends.onnx.roll import Const, Ref, StepClass
+from snnc.frontends.onnx.roll import Const, InputRef, Ref, StepClass
 from snnc.frontends.onnx.states import states_of
 from snnc.frontends.onnx.step import Step
+from snnc.frontends.onnx.traces import Built
 
 _MAX_LATE_PRODUCTS: Final = 4
 _MAX_SEARCHES: Final = 2
+_REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "pick"})
 
 
-def settle(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str]) -> Graph:
+def settle(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str]) -> Built:
     """Return the graph of a step.
 
     A matrix product of late values is tried as it stands (the delay is in front of it, so that it sees zeros before step
@@ -32,7 +36,19 @@ def settle(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | Non
     ------
     InitialStateError
         No choice explains the file's first steps.
+    StepGraphError
+        The populations need one another in the same step.
     """
+    try:
+        return _settled(title, step, shapes, steps, names)
+    except StepGraphError:
+        later = postponed(step)
+        if later is None:
+            raise
+        return _settled(title, later, shapes, steps, names)
+
+
+def _settled(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str]) -> Built:
     failure: InitialStateError | None = None
     step = _products_late(step)
     trials = [(t, False) for t in _trials(step)]
@@ -74,9 +90,19 @@ def _use_delay(step: Step, chain: list[int]) -> int:
     return min(uses, default=0)
 
 
+def _way(classes: list[StepClass], cls: int) -> list[int]:
+    """Return the classes that only rearrange, in the same step, what a class reads; the nearest first."""
+    found: list[int] = []
+    operand = classes[cls].operands[0]
+    while isinstance(operand, Ref) and operand.delay == 0 and classes[operand.cls].op in _REARRANGES:
+        found.append(operand.cls)
+        operand = classes[operand.cls].operands[0]
+    return found
+
+
 def _delay(step: Step, cls: int) -> int:
-    operand = step.classes[cls].operands[0]
-    return operand.delay if isinstance(operand, Ref) else 0
+    operand = step.classes[[cls, *_way(step.classes, cls)][-1]].operands[0]
+    return operand.delay if isinstance(operand, Ref | InputRef) else 0
 
 
 def _moved(step: Step, chosen: tuple[int, ...], by: int | None = None) -> Step:
@@ -87,17 +113,29 @@ def _moved(step: Step, chosen: tuple[int, ...], by: int | None = None) -> Step:
     for cls in chosen:
         delay = _delay(step, cls) if by is None else by
         chain = [cls, *_bias_of(classes, cls)]
-        for link in chain:
+        first = _own_way(classes, cls) if by is None else cls
+        for link in [*chain, *_way(classes, cls)] if by is None else chain:
             classes[link] = _earlier(classes[link], delay)
-        source = classes[cls].operands[0]
-        if isinstance(source, Ref):
-            classes[cls].operands[0] = Ref(source.cls, source.delay - delay)
+        source = classes[first].operands[0]
+        if isinstance(source, Ref | InputRef):
+            classes[first].operands[0] = replace(source, delay=source.delay - delay)
         last = chain[-1]
         for c in classes:
             c.operands = [
                 Ref(o.cls, o.delay + delay) if isinstance(o, Ref) and o.cls == last and c.id not in chain else o for o in c.operands
             ]
     return Step(classes, step.axes, results, step.batched)
+
+
+def _own_way(classes: list[StepClass], cls: int) -> int:
+    """Give a class copies of its own of what rearranges its operand; return the one that reads first."""
+    for inner in _way(classes, cls):
+        made = copy(classes[inner])
+        made.id, made.operands = len(classes), list(made.operands)
+        classes.append(made)
+        classes[cls].operands[0] = Ref(made.id)
+        cls = made.id
+    return cls
 
 
 def _bias_of(classes: list[StepClass], cls: int) -> list[int]:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from snnc.frontends.onnx.grouping import Grouping
 from snnc.frontends.onnx.roll import Const, Ref
 from snnc.frontends.onnx.step import Step
+
+_MAX_CHAIN: Final = 4
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ def states_of(step: Step, groups: Grouping, group: int, visible: set[int]) -> St
             del kept[cls]
             computed.add(cls)
             kept[source] = max(1, kept.get(source, 1))
+            if _given(step, source):
+                forced.add(source)
     _drop(step, members, kept, computed, forced)
     sources = {c: _sources(step, members, c) for c in kept if c not in forced and kept[c] == 1}
     for cls in [c for c in sources if c not in visible]:
@@ -106,12 +111,29 @@ def _plain_source(step: Step, inside: set[int], cls: int, visible: set[int]) -> 
         made, operands = step.classes[cls], step.operands(cls)
         plain = made.op in ("neg", "mul", "div", "gt", "ge") or (made.op == "sub" and _fires(step, start))
         refs = [o for o in operands if not isinstance(o, Const)]
-        if not plain or (cls in visible and not _fires(step, cls)) or not _starts_at_zero(step, cls) or len(refs) != 1:
+        if (
+            not plain
+            or (cls in visible and not _fires(step, cls))
+            or not (_starts_at_zero(step, cls) or _below_given(step, cls))
+            or len(refs) != 1
+        ):
             return cls
         only = refs[0]
         if not isinstance(only, Ref) or only.delay or only.cls not in inside or (operands[-1] is only and made.op in ("div", "sub")):
             return cls
         cls = only.cls
+
+
+def _below_given(step: Step, cls: int) -> bool:
+    """Tell whether what `cls` follows from in the same step is given from outside before step 0."""
+    for _ in range(_MAX_CHAIN):
+        refs = [o for o in step.operands(cls) if isinstance(o, Ref)]
+        if len(refs) != 1 or refs[0].delay:
+            return False
+        cls = refs[0].cls
+        if _given(step, cls):
+            return True
+    return False
 
 
 def _starts_at_zero(step: Step, cls: int) -> bool:

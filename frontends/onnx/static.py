@@ -37,7 +37,8 @@ def static_timeline(pool: Pool, outputs: Mapping[str, Node]) -> Timeline:
     if any(n.id in alive and n.op in ("gt", "ge") and n.value is None for n in pool.nodes):
         raise StateLossError(
             "the file holds spiking neurons but carries no state from step to step: the export has lost it (snnTorch's init_hidden=True, "
-            "a module that keeps its state to itself). Export the whole loop over time, or a step with its states as inputs and outputs."
+            "a neuron of SpikingJelly or Norse that keeps its state to itself). "
+            "Export the whole loop over time, or a step with its states as inputs and outputs."
         )
     raise NoTimeError(
         "no spiking neuron and no time step found: the file is a stateless network. Convert it to a spiking one first (snnc compiles "
@@ -53,11 +54,20 @@ def summands(output: Node) -> tuple[list[Node], float]:
         a, b = node.inputs
         found.append(b)
         node = a
-    found.append(node)
+    found.append(_unstarted(node))
     found.reverse()
     alike = len({n.signature for n in found}) == 1
     later = all(b.depth > a.depth for a, b in pairwise(found))
     return (found, scale) if len(found) > 2 and alike and later else ([], 1.0)
+
+
+def _unstarted(node: Node) -> Node:
+    """Return the first value of a sum that starts at zero."""
+    if node.op == "add":
+        for start, rest in (node.inputs, node.inputs[::-1]):
+            if start.value is not None and not start.value.any() and rest.value is None:
+                return rest
+    return node
 
 
 def unscaled(node: Node) -> tuple[Node, float]:

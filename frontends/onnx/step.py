@@ -12,11 +12,12 @@ import numpy as np
 
 from snnc.compiler.graph import Readout
 from snnc.frontends.onnx.elementwise import ELEMENTWISE
-from snnc.frontends.onnx.errors import NotYetError, StepGraphError, TimeVaryingError
+from snnc.frontends.onnx.errors import NotYetError, StepGraphError, TimeMixingError, TimeVaryingError
 from snnc.frontends.onnx.node import Array, Node, Shape
+from snnc.frontends.onnx.picking import Pick
 from snnc.frontends.onnx.roll import Const, InputRef, Operand, Ref, StepClass
 
-_LAYERS: Final = ("linear", "conv", "pool", "reduce", "reshape", "slice", "concat")
+_LAYERS: Final = ("linear", "conv", "pool", "reduce", "reshape", "slice", "concat", "pick")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,9 @@ class Result:
     """Of one step, or of the summary, as the file gives it: all axes but time."""
     rows: tuple[Node, ...] = ()
     """The file's values of all steps, where the output stacks them."""
+    start: int = 0
+    stop: int | None = None
+    """Steps that take part: ``start <= t < stop``, None to the end."""
 
 
 class Step:
@@ -70,7 +74,7 @@ class Step:
 
     def full(self, operand: Operand) -> Shape:
         """Return the shape of one sample of what an operand reads, with its axes of size 1."""
-        shape, batch = self._shape_and_batch(operand)
+        shape, batch = self.shape_and_batch(operand)
         return tuple(d for k, d in enumerate(shape) if k != batch) or (1,)
 
     def natural(self, cls: int) -> Shape:
@@ -88,7 +92,7 @@ class Step:
         StepGraphError
             Its first axis is neither the batch nor of size 1.
         """
-        shape, batch = self._shape_and_batch(operand)
+        shape, batch = self.shape_and_batch(operand)
         if batch is None and shape[0] != 1:
             raise StepGraphError(f"a layer over windows reads {list(shape)}, whose first axis is no batch.")
         return shape[1:]
@@ -101,12 +105,13 @@ class Step:
         StepGraphError
             It is the batch axis.
         """
-        batch = self._shape_and_batch(operand)[1]
+        batch = self.shape_and_batch(operand)[1]
         if axis == batch:
             raise StepGraphError("a layer runs over the samples of a batch; snnc runs each sample by itself.")
         return axis - (batch is not None and axis > batch)
 
-    def _shape_and_batch(self, operand: Operand) -> tuple[Shape, int | None]:
+    def shape_and_batch(self, operand: Operand) -> tuple[Shape, int | None]:
+        """Return the shape of what an operand reads, and which of its axes is the batch."""
         match operand:
             case Ref(cls):
                 return self.classes[cls].shape, self.batch[cls]
@@ -148,7 +153,7 @@ class Step:
         return self.operand_sample(operand) == self.samples[cls]
 
     def _permutes(self, made: StepClass, operand: Operand) -> bool:
-        shape, batch = self._shape_and_batch(operand)
+        shape, batch = self.shape_and_batch(operand)
         kept = [k for k in cast("tuple[int, ...]", made.attrs) if k != batch and shape[k] != 1]
         return kept != sorted(kept)
 
@@ -224,6 +229,8 @@ def _batches(step: Step) -> list[int | None]:
 
 
 def _batch(step: Step, made: StepClass, found: list[int | None]) -> int | None:
+    if made.op == "pick":
+        return cast("Pick", made.attrs[0]).batch
     known: list[tuple[int | None, Shape]] = []
     for operand in made.operands:
         if isinstance(operand, InputRef):
@@ -242,7 +249,8 @@ def _batch(step: Step, made: StepClass, found: list[int | None]) -> int | None:
             fits = [k for k, d in enumerate(made.shape) if d == shape[batch] and math.prod(made.shape[:k]) == outer]
             if not fits:
                 raise StepGraphError(
-                    f"a reshape of {list(shape)} to {list(made.shape)} mixes the samples of a batch; snnc runs each sample by itself."
+                    f"a reshape of {list(shape)} to {list(made.shape)} mixes the samples of a batch; snnc runs each sample by itself. "
+                    "Keep the batch an axis of its own (flatten(1) instead of flatten(0) or view(-1))."
                 )
             return fits[0]
         case "transpose":
@@ -252,7 +260,10 @@ def _batch(step: Step, made: StepClass, found: list[int | None]) -> int | None:
                 raise StepGraphError("a Concat joins the samples of a batch; snnc runs each sample by itself.")
         case "reduce":
             if batch in cast("tuple[int, ...]", made.attrs[1]):
-                raise StepGraphError("a reduction runs over the samples of a batch; snnc runs each sample by itself.")
+                raise StepGraphError(
+                    "a reduction runs over the samples of a batch; snnc runs each sample by itself. "
+                    "Return one value a sample, and sum them afterwards."
+                )
         case "linear":
             if batch == len(shape) - 1:
                 raise StepGraphError("a matrix product runs over the samples of a batch; snnc runs each sample by itself.")
@@ -282,6 +293,16 @@ def check_operations(step: Step) -> None:
             )
         if step.is_elementwise(cls) or made.op in _LAYERS:
             continue
+        if made.op == "input":
+            raise TimeMixingError(
+                f"every step reads the whole sequence {list(made.shape)} of the input '{made.attrs[0]}' (its mean over time, say); snnc "
+                "runs one step after the other. Prepare the input before it goes into the network."
+            )
+        if made.op in ("floor", "ceil", "round"):
+            raise NotYetError(
+                f"inside a step, '{made.op}' rounds values of {list(made.shape)} to any whole number; snnc reads rounding between bounds. "
+                "Clip what is rounded, as in torch.clamp(torch.round(v), 0, 4)."
+            )
         raise NotYetError(
             f"inside a step, '{made.op}' with the result {list(made.shape)} is not read yet; this version reads dense layers, "
             "convolutions, pooling, elementwise neurons, sums, reductions, slices and Concat."

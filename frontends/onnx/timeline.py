@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Final
 
 from snnc.frontends.onnx import shaping
+from snnc.frontends.onnx.elementwise import ELEMENTWISE
 from snnc.frontends.onnx.errors import TimeMixingError
 from snnc.frontends.onnx.node import Node, Pool
+
+_MAX_DEPTH: Final = 100
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,14 @@ def extend(line: Timeline, pool: Pool) -> None:
             latest.append(max((latest[n.id] for n in node.inputs), default=-1))
 
 
+@dataclass(frozen=True)
+class Window:
+    """Consecutive steps of one value: those from `start` on, one node a step."""
+
+    start: int
+    rows: tuple[Node, ...]
+
+
 def stacked(pool: Pool, line: Timeline, output: Node, axis: int) -> list[Node] | None:
     """Return the values of all steps where `axis` of `output` is time, else None.
 
@@ -129,3 +142,58 @@ def stacked(pool: Pool, line: Timeline, output: Node, axis: int) -> list[Node] |
         return rows if rising and last > late[0] else None
     depths = [n.depth for n in rows]
     return rows if all(b > a for a, b in pairwise(depths[1:])) and line.steps > 2 else None
+
+
+def windowed(pool: Pool, line: Timeline, output: Node, axis: int) -> Window | None:
+    """Return the steps that `axis` of `output` stands for: all of them, or some that follow one another; else None."""
+    rows = stacked(pool, line, output, axis)
+    if rows is not None:
+        return Window(0, tuple(rows))
+    count = output.shape[axis]
+    if not 1 < count < line.steps or not line.timed or output.value is not None or not _stacks(line, output, axis):
+        return None
+    found = tuple(shaping.take(pool, output, axis, t) for t in range(count))
+    extend(line, pool)
+    late = [line.latest[n.id] for n in found]
+    if late[0] < 0 or any(b - a != 1 for a, b in pairwise(late)):
+        return None
+    return Window(late[0], found)
+
+
+def _stacks(line: Timeline, node: Node, axis: int) -> bool:
+    """Tell whether `axis` leads down to a stack of values of different steps, without making slices of all that lies between."""
+    for _ in range(_MAX_DEPTH):
+        if node.value is not None:
+            return False
+        if node.op == "concat" and node.attrs[0] == axis:
+            return line.latest[node.inputs[0].id] < line.latest[node.inputs[-1].id]
+        below = _axis_below(node, axis)
+        if below is None:
+            return False
+        node, axis = below
+    return False
+
+
+def _axis_below(node: Node, axis: int) -> tuple[Node, int] | None:
+    """Return the operand that `axis` comes from, and where it stands there."""
+    source = next((n for n in node.inputs if n.value is None), None)
+    if node.op in ELEMENTWISE:
+        offset = {n: axis - (len(node.shape) - len(n.shape)) for n in node.inputs if n.value is None}
+        return next(((n, k) for n, k in offset.items() if k >= 0 and n.shape[k] == node.shape[axis]), None)
+    if source is None:
+        return None
+    match node.op:
+        case "transpose":
+            return source, int(node.attrs[axis])  # type: ignore[call-overload]
+        case "reshape":
+            outer = math.prod(node.shape[:axis])
+            same = (k for k, d in enumerate(source.shape) if d == node.shape[axis] and math.prod(source.shape[:k]) == outer)
+            own = next(same, None)
+            return None if own is None else (source, own)
+        case "linear" if axis < len(node.shape) - 1:
+            return source, axis
+        case "conv" | "pool" if axis == 0:
+            return source, axis
+        case "concat" | "reduce" | "slice" if source.shape[axis] == node.shape[axis]:
+            return source, axis
+    return None

@@ -38,7 +38,7 @@ def _candidates(line: Timeline, node: Node) -> Iterator[tuple[int, ...]]:
             if operand.id in seen or operand.value is not None:
                 continue
             seen.add(operand.id)
-            if operand.signature == node.signature and line.latest[operand.id] == line.latest[node.id] - 1:
+            if _continues(operand, node) and line.latest[operand.id] == line.latest[node.id] - 1:
                 yield (*path, k)
             queue.append((operand, (*path, k)))
 
@@ -52,7 +52,7 @@ def _follow(line: Timeline, time: int, node: Node, path: tuple[int, ...]) -> dic
             if k >= len(following.inputs):
                 return found
             following = following.inputs[k]
-        if following.value is None and line.latest[following.id] != line.latest[current.id] - 1:
+        if following.value is None and (line.latest[following.id] != line.latest[current.id] - 1 or _differs(following, node)):
             return found
         time -= 1
         found[time] = following
@@ -60,3 +60,17 @@ def _follow(line: Timeline, time: int, node: Node, path: tuple[int, ...]) -> dic
             return found
         current = following
     return found
+
+
+def _continues(earlier: Node, node: Node) -> bool:
+    return earlier.signature == node.signature and all(
+        a is b or (a.value is None and b.value is None and (a.op, a.shape) == (b.op, b.shape))
+        for a, b in zip(earlier.inputs, node.inputs, strict=True)
+    )
+
+
+def _differs(earlier: Node, node: Node) -> bool:
+    """Tell whether two values are computed with different parameters."""
+    if earlier.signature != node.signature:
+        return False
+    return any(a.value is not None and b.value is not None and a is not b for a, b in zip(earlier.inputs, node.inputs, strict=True))

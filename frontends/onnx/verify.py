@@ -1,22 +1,26 @@
-"""The last check of an import: the recovered graph and the file compute the same, at every step of a random input."""
+"""The last check of an import: the recovered graph and the file compute the same, at every step of a random input.
+
+Hidden populations are compared as outputs are: a neuron that no output shows on this input would go unchecked otherwise.
+"""
 
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, cast
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
 from snnc.compiler.errors import SnncError
 from snnc.compiler.graph import Graph, Input, Output
 from snnc.frontends.onnx.errors import SelfCheckError
-from snnc.frontends.onnx.evaluate import compute
 from snnc.frontends.onnx.execute import Runner
-from snnc.frontends.onnx.node import Array, Node, Shape
+from snnc.frontends.onnx.node import Array, Node
+from snnc.frontends.onnx.replay import Replay, needed
+from snnc.frontends.onnx.sample import Feed, Inputs, Sample
 from snnc.frontends.onnx.shaping import summary
+from snnc.frontends.onnx.traces import Trace
 
 MIN_CHECKED: Final = 8
 _TOLERANCE: Final = 1e-4
@@ -46,39 +50,7 @@ class Wanted:
         return values[0] if self.node is not None and steps is None else np.stack(values, self.time_axis or 0)
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """The inputs of the file: time axes, shapes, and the number of steps."""
-
-    axes: Mapping[str, int]
-    shapes: Mapping[str, Shape]
-    steps: int
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Random inputs, drawn step by step, the same wherever they are asked for."""
-
-    seed: int
-    inputs: Inputs
-
-    def draw(self, name: str, t: int) -> Array:
-        """Return one step of an input, its time axis of size 1; the whole of an input without time."""
-        shape, axis = self.inputs.shapes[name], self.inputs.axes.get(name)
-        if axis is not None:
-            shape = (*shape[:axis], 1, *shape[axis + 1 :])
-        rng = np.random.default_rng([self.seed, zlib.crc32(name.encode()), t if axis is not None else 0])
-        return 1.5 * rng.standard_normal(shape)
-
-    def whole(self, name: str) -> Array:
-        """Return a whole input."""
-        axis = self.inputs.axes.get(name)
-        if axis is None:
-            return self.draw(name, 0)
-        return np.concatenate([self.draw(name, t) for t in range(self.inputs.shapes[name][axis])], axis)
-
-
-def verify(graph: Graph, wanted: Sequence[Wanted], inputs: Inputs, folded: bool) -> list[str]:
+def verify(graph: Graph, wanted: Sequence[Wanted], traces: Sequence[Trace], inputs: Inputs, folded: bool) -> list[str]:
     """Compare `graph` with the file over all steps; return sentences about what could not be compared.
 
     Where weights were `folded`, a membrane may lie within rounding of its threshold; only then are other inputs tried.
@@ -86,7 +58,7 @@ def verify(graph: Graph, wanted: Sequence[Wanted], inputs: Inputs, folded: bool)
     Raises
     ------
     SelfCheckError
-        An output differs in its values or its shape.
+        A hidden population or an output differs in its values, or an output in its shape.
     """
     said: list[str] = []
     limit: int | None = None
@@ -98,13 +70,9 @@ def verify(graph: Graph, wanted: Sequence[Wanted], inputs: Inputs, folded: bool)
         wanted = [w for w in wanted if w.rows]
     failure: SelfCheckError | None = None
     for seed in range(_SEEDS if folded else _ROUNDS if work < _SMALL_WORK else 1):
-        sample = Sample(seed, inputs)
-        with np.errstate(all="ignore"):
-            expected = _file(wanted, sample, limit)
-            found = _graph(graph, sample, limit or inputs.steps)
         try:
-            for w in wanted:
-                _compare(w, expected[w.name], found[w.name])
+            with np.errstate(all="ignore"):
+                _run(graph, wanted, traces, Sample(seed, inputs), limit)
         except SelfCheckError as error:
             if not folded:
                 raise
@@ -117,102 +85,76 @@ def verify(graph: Graph, wanted: Sequence[Wanted], inputs: Inputs, folded: bool)
     return said
 
 
-def _needed(roots: list[Node]) -> dict[int, tuple[Node, int]]:
-    """Return all nodes that `roots` need, with the number of their uses."""
-    found: dict[int, tuple[Node, int]] = {}
-    stack = list(roots)
-    while stack:
-        n = stack.pop()
-        known = found.get(n.id)
-        found[n.id] = (n, 1 if known is None else known[1] + 1)
-        if known is None:
-            stack.extend(_reads(n))
-    return found
-
-
 def _work(roots: list[Node]) -> int:
     """Return the number of multiplications of all products and convolutions."""
-    products = [n for n, _ in _needed(roots).values() if n.op in ("linear", "conv") and n.value is None]
+    products = [n for n, _ in needed(roots).values() if n.op in ("linear", "conv") and n.value is None]
     return sum(math.prod(n.shape) * math.prod(n.inputs[1].shape[1:]) for n in products)
 
 
-def _file(wanted: Sequence[Wanted], sample: Sample, limit: int | None) -> dict[str, Array]:
-    """Evaluate the file's own nodes; each value is dropped after its last use."""
-    left = {k: uses for k, (_, uses) in _needed([n for w in wanted for n in w.nodes(limit)]).items()}
-    known: dict[int, Array] = {}
-    constants: dict[int, Array] = {}
-    return {w.name: w.stack([_value(n, sample, known, constants, left) for n in w.nodes(limit)], limit) for w in wanted}
+def _run(graph: Graph, wanted: Sequence[Wanted], traces: Sequence[Trace], feed: Feed, limit: int | None) -> None:
+    """Run both side by side, step by step, so that hidden values are dropped as soon as they are compared."""
+    steps = limit or feed.inputs.steps
+    hidden = [_Hidden(trace, steps) for trace in traces]
+    replay = Replay([n for h in hidden for n in h.nodes.values()] + [n for w in wanted for n in w.nodes(limit)], feed)
+    network = _Network(graph, feed)
+    for t in range(steps):
+        network.step(t)
+        for h in hidden:
+            if t in h.nodes:
+                h.compare(t, replay.value(h.nodes[t]), network.ports)
+    _check_hidden(hidden)
+    found = network.outputs()
+    for w in wanted:
+        _compare(w, w.stack([replay.value(n) for n in w.nodes(limit)], limit), found[w.name])
 
 
-def _reads(n: Node) -> tuple[Node, ...]:
-    return () if n.value is not None else n.inputs
+class _Network:
+    """The recovered graph on a batch of the feed's size."""
+
+    def __init__(self, graph: Graph, feed: Feed) -> None:
+        self._graph, self._feed = graph, feed
+        self._inputs = dict(graph.of_type(Input))
+        shapes = feed.inputs.shapes
+        batches = {shapes[n][op.layout.batch_axis] for n, op in self._inputs.items() if op.layout.batch_axis is not None}
+        if len(batches) > 1:
+            raise SelfCheckError(f"the inputs have the batch sizes {sorted(batches)}; snnc takes one batch at a time.")
+        self._batch = batches.pop() if batches else 1
+        self._records: dict[str, list[Array]] = {n: [] for n, _ in graph.of_type(Output)}
+        self._fixed: dict[str, Array] = {}
+        self._runner: Runner | None = None
+        self.ports: Mapping[tuple[str, str], Array] = {}
+
+    def step(self, t: int) -> None:
+        try:
+            if self._runner is None:
+                self._runner = Runner(self._graph, self._batch, {n: self._feed.whole(n) for n in self._graph.state_inputs})
+                self._fixed = {n: self._arranged(n, 0) for n, op in self._inputs.items() if op.layout.time_axis is None}
+            moving = {n: self._arranged(n, t) for n in self._inputs if n not in self._fixed}
+            for name, value in self._runner.step({**self._fixed, **moving}).items():
+                self._records[name].append(value)
+        except (ValueError, KeyError, IndexError, TypeError, SnncError) as error:
+            raise _not_run(error) from None
+        self.ports = self._runner.ports
+
+    def outputs(self) -> dict[str, Array]:
+        try:
+            return {n: _read_out(op, self._records[n]) for n, op in self._graph.of_type(Output)}
+        except (ValueError, IndexError, TypeError) as error:
+            raise _not_run(error) from None
+
+    def _arranged(self, name: str, t: int) -> Array:
+        operation = self._inputs[name]
+        layout = operation.layout
+        front = [a for a in (layout.time_axis, layout.batch_axis) if a is not None]
+        return np.moveaxis(self._feed.draw(name, t), front, range(len(front))).reshape(self._batch, *operation.shape)
 
 
-def _value(root: Node, sample: Sample, known: dict[int, Array], constants: dict[int, Array], left: dict[int, int]) -> Array:
-    stack = [root]
-    while stack:
-        n = stack[-1]
-        if n.id in known or n.id in constants:
-            stack.pop()
-            continue
-        if n.value is not None:
-            constants[n.id] = np.asarray(n.value, np.float64)
-            continue
-        if n.op == "slice" and n.inputs[0].op == "input" and n.inputs[0].id not in known and _is_step(n, sample):
-            known[n.id] = sample.draw(str(n.inputs[0].attrs[0]), cast("int", n.attrs[1]))
-            continue
-        missing = [i for i in n.inputs if i.id not in known and i.id not in constants]
-        if missing:
-            stack.extend(missing)
-            continue
-        stack.pop()
-        if n.op == "input":
-            known[n.id] = sample.whole(str(n.attrs[0]))
-            continue
-        known[n.id] = compute(n.op, n.attrs, n.shape, [known[i.id] if i.id in known else constants[i.id] for i in n.inputs])
-        for i in n.inputs:
-            left[i.id] -= 1
-            if not left[i.id]:
-                known.pop(i.id, None)
-    value = constants[root.id] if root.id in constants else known[root.id]
-    left[root.id] -= 1
-    if not left[root.id]:
-        known.pop(root.id, None)
-    return value
-
-
-def _is_step(n: Node, sample: Sample) -> bool:
-    axis = sample.inputs.axes.get(str(n.inputs[0].attrs[0]))
-    return n.attrs[0] == axis and axis is not None and n.shape[axis] == 1
-
-
-def _graph(graph: Graph, sample: Sample, steps: int) -> dict[str, Array]:
-    inputs = dict(graph.of_type(Input))
-    batches = {sample.inputs.shapes[n][op.layout.batch_axis] for n, op in inputs.items() if op.layout.batch_axis is not None}
-    if len(batches) > 1:
-        raise SelfCheckError(f"the inputs have the batch sizes {sorted(batches)}; snnc takes one batch at a time.")
-    batch = batches.pop() if batches else 1
-    records: dict[str, list[Array]] = {n: [] for n, _ in graph.of_type(Output)}
-    try:
-        runner = Runner(graph, batch, {n: sample.whole(n) for n in graph.state_inputs})
-        fixed = {n: _arranged(sample.draw(n, 0), op, batch) for n, op in inputs.items() if op.layout.time_axis is None}
-        for t in range(steps):
-            moving = {n: _arranged(sample.draw(n, t), op, batch) for n, op in inputs.items() if n not in fixed}
-            for name, value in runner.step({**fixed, **moving}).items():
-                records[name].append(value)
-        return {n: _read_out(op, records[n]) for n, op in graph.of_type(Output)}
-    except (ValueError, KeyError, IndexError, TypeError, SnncError) as error:
-        raise SelfCheckError(f"the network that was read from the file cannot be run: {str(error)[:200]}") from None
-
-
-def _arranged(x: Array, operation: Input, batch: int) -> Array:
-    layout = operation.layout
-    front = [a for a in (layout.time_axis, layout.batch_axis) if a is not None]
-    return np.moveaxis(x, front, range(len(front))).reshape(batch, *operation.shape)
+def _not_run(error: Exception) -> SelfCheckError:
+    return SelfCheckError(f"the network that was read from the file cannot be run: {str(error)[:200]}")
 
 
 def _read_out(operation: Output, values: list[Array]) -> Array:
-    stack = np.stack(values)
+    stack = np.stack(values[operation.start : operation.stop])
     if operation.readout == "last":
         stack = stack[-1]
     elif operation.readout != "all":
@@ -223,6 +165,52 @@ def _read_out(operation: Output, values: list[Array]) -> Array:
     else:
         front.append(operation.layout.batch_axis)
     return np.moveaxis(stack, range(len(front)), front)
+
+
+@dataclass(eq=False)
+class _Hidden:
+    """How a port of a population differs from the file: values that differ for spikes, the largest difference for others."""
+
+    trace: Trace
+    steps: int
+    nodes: Mapping[int, Node] = field(init=False)
+    by_step: dict[int, float] = field(default_factory=dict)
+    largest: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.nodes = {t: n for t, n in self.trace.nodes.items() if t < self.steps}
+
+    def compare(self, t: int, value: Array, ports: Mapping[tuple[str, str], Array]) -> None:
+        found, expected = ports[self.trace.population, self.trace.port], self.trace.arrange(value)
+        if self.trace.fires:
+            if not np.array_equal(found, expected):
+                self.by_step[t] = float(np.count_nonzero(found != expected))
+            return
+        gap = float(np.abs(found - expected).max(initial=0.0))
+        if not math.isfinite(gap):
+            same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+            gap = float(np.abs(np.where(same, 0.0, found) - np.where(same, 0.0, expected)).max(initial=0.0))
+            gap = gap if math.isfinite(gap) else math.inf
+        self.by_step[t] = gap
+        self.largest = max(self.largest, float(np.abs(expected[np.isfinite(expected)]).max(initial=0.0)))
+
+    def first(self) -> int | None:
+        """Return the first step that differs."""
+        allowed = 0.0 if self.trace.fires else _TOLERANCE * self.largest
+        return min((t for t, gap in self.by_step.items() if gap > allowed), default=None)
+
+
+def _check_hidden(hidden: Sequence[_Hidden]) -> None:
+    """Name the first step that differs and the first population that does so in it: the others may follow from it."""
+    wrong = [(first, order, h) for order, h in enumerate(hidden) if (first := h.first()) is not None]
+    if not wrong:
+        return
+    t, _, h = min(wrong, key=lambda w: w[:2])
+    how = f"{h.by_step[t]:,.0f} spikes" if h.trace.fires else f"up to {h.by_step[t]:.3g} where the largest is {h.largest:.3g}"
+    raise SelfCheckError(
+        f"the population '{h.trace.population}' of the network read from the file differs from the file's own neurons at step {t}, "
+        f"in '{h.trace.port}', by {how}. Export a single step with its states as inputs and outputs."
+    )
 
 
 def _compare(wanted: Wanted, expected: Array, found: Array) -> None:

@@ -1,28 +1,22 @@
 """Mutate ONNX files of the corpus and compare what snnc makes of them with ONNX Runtime.
 
-usage: python tests/frontends/fuzz_onnx.py --seconds 300 --seed 0 [--jobs 2] [--keep FOLDER]
+usage: python tests/frontends/fuzz_onnx.py --seconds 300 [--cases N] [--seed 0] [--jobs 2] [--state FILE] [--keep FOLDER]
 
-Each case runs in a process of its own with limits on time and memory. It fails on a crash, a hang, an exception without a
-code, or outputs that differ from those of ONNX Runtime where both accept the file.
+A case fails on a crash, a hang, more than 2 GiB, an exception without a code, a file opened outside of the model's folder (see
+``fuzzing``), or outputs that differ from those of ONNX Runtime where both accept the file.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import multiprocessing as mp
-import resource
 import shutil
 import sys
-import tempfile
-import time
-import traceback
-from pathlib import Path
 
+import fuzzing
 import numpy as np
+from fuzzing import CORPUS
 
-CORPUS = Path(__file__).parents[1] / "corpus"
-SECONDS, MEMORY = 10, 2 << 30
+SUFFIX = ".onnx"
 
 
 def sources():
@@ -32,7 +26,26 @@ def sources():
     return [n for n in names if (CORPUS / f"{n}.onnx").stat().st_size < 400_000]
 
 
-def mutate(data, rng):
+def prepare(model, outside):
+    """Put the data that models of the corpus name beside the case, and links that lead outside."""
+    import onnxruntime  # noqa: F401 - maps more memory than the limit lets it later
+
+    for extra in CORPUS.glob("*"):
+        if extra.suffix not in (".onnx", ".npz", ".nir", ".json") and extra.is_file():
+            shutil.copy(extra, model / extra.name)
+    (model / "link.bin").symlink_to(outside / "secret.bin")
+    (model / "folder").symlink_to(outside)
+
+
+def make(path, names, rng, outside):
+    """Write a mutated file; return what was done."""
+    name = names[int(rng.integers(len(names)))]
+    data, kind = mutate((CORPUS / f"{name}.onnx").read_bytes(), rng, outside)
+    path.write_bytes(data)
+    return f"{name} {kind}"
+
+
+def mutate(data, rng, outside="/"):
     """Change bytes, or one thing of the model; return the new bytes and what was done."""
     import onnx
 
@@ -42,6 +55,9 @@ def mutate(data, rng):
             broken[at] = int(rng.integers(256))
         return bytes(broken), "bytes"
     model = onnx.load_from_string(data)
+    if rng.random() < 0.1:
+        store_outside(model, rng, outside)
+        return model.SerializeToString(), "store_outside"
     kind = str(rng.choice(list(CHANGES)))
     CHANGES[kind](model, rng)
     return model.SerializeToString(), kind
@@ -120,6 +136,27 @@ def change_constant(model, rng):
     t.CopyFrom(numpy_helper.from_array(array, t.name))
 
 
+def store_outside(model, rng, outside):
+    """Let a tensor name data outside of the model's folder."""
+    tensors = [t for g in _graphs(model.graph) for t in g.initializer]
+    tensors += [a.t for n in _nodes(model) for a in n.attribute if a.HasField("t")]
+    t = _pick(rng, tensors)
+    if t is None:
+        return
+    ways = ["../outside/secret.bin", f"{outside}/secret.bin", "link.bin", "folder/secret.bin", "./folder/../../outside/secret.bin"]
+    ways += ["a/../../outside/secret.bin", f"file://{outside}/secret.bin", "..\\outside\\secret.bin", "/proc/self/environ", "/etc/passwd"]
+    kept = t.SerializeToString()
+    t.ClearField("raw_data")
+    for field in ("float_data", "int64_data", "int32_data", "double_data"):
+        t.ClearField(field)
+    t.data_location = 1
+    del t.external_data[:]
+    t.external_data.add(key="location", value=_pick(rng, ways))
+    if rng.random() < 0.5:
+        t.external_data.add(key="offset", value=_pick(rng, ["0", "4", "-4", "99999999999", "x"]))
+        t.external_data.add(key="length", value=_pick(rng, ["0", str(len(kept)), "64", "-1", "262144"]))
+
+
 def change_dimension(model, rng):
     """Change a declared size of an input."""
     shape = _pick(rng, model.graph.input).type.tensor_type.shape
@@ -177,7 +214,7 @@ CHANGES = {
 }
 
 
-def compare(path, data, seed):
+def compare(path, seed, guard):
     """Load a file with snnc and with ONNX Runtime, run both; return what holds, or raise."""
     from simulate import simulate
 
@@ -185,7 +222,8 @@ def compare(path, data, seed):
     from snnc.frontends.onnx.load import load_onnx
 
     try:
-        graph = load_onnx(path)
+        with guard():
+            graph = load_onnx(path)
     except SnncError as error:
         if error.code == "SNNC-E224":
             raise
@@ -248,100 +286,11 @@ def single(session, names, feeds, graph, known, rng):
     return {n: np.stack([r[n] for r in rows]) for n in names}, {n: x for n, x in data.items() if n in known}, states
 
 
-def _worker(queue, answers):
-    import importlib
-
-    for module in ("onnxruntime", "snnc.frontends.onnx.load", "simulate"):
-        importlib.import_module(module)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    for path, seed in iter(queue.get, None):
-        try:
-            answers.put(("ok", compare(path, None, seed)))
-        except BaseException as error:
-            answers.put(("FAIL", f"{type(error).__name__}: {error}"[:300] + "\n" + traceback.format_exc(limit=-4)))
-
-
-class Worker:
-    """A process that takes one case at a time and is replaced when it dies or hangs."""
-
-    def __init__(self):
-        self.start()
-
-    def start(self):
-        context = mp.get_context("spawn")
-        self.queue, self.answers = context.Queue(), context.Queue()
-        self.process = context.Process(target=_worker, args=(self.queue, self.answers), daemon=True)
-        self.process.start()
-        self.fresh = True
-
-    def __call__(self, path, seed):
-        self.queue.put((str(path), seed))
-        end = time.monotonic() + SECONDS + (30 if self.fresh else 0)
-        self.fresh = False
-        while time.monotonic() < end:
-            try:
-                return self.answers.get(timeout=0.5)
-            except Exception:
-                if not self.process.is_alive():
-                    self.start()
-                    return "FAIL", "the process died"
-        self.process.kill()
-        self.start()
-        return "FAIL", f"no answer within {SECONDS} s"
-
-    def stop(self):
-        self.queue.put(None)
-        self.process.join(5)
-        self.process.kill()
-
-
-def fuzz(folder, seed, seconds=None, cases=None, names=None, keep=None, log=None):
+def fuzz(folder, seed, **options):
     """Run cases until time or number is up; return the tally and the failures."""
-    names, start, tally, failures, worker = names or sources(), time.monotonic(), {}, [], Worker()
-    folder = Path(folder)
-    for extra in CORPUS.glob("*"):
-        if extra.suffix not in (".onnx", ".npz", ".nir", ".json") and extra.is_file():
-            shutil.copy(extra, folder / extra.name)
-    k = 0
-    try:
-        while (cases is None or k < cases) and (seconds is None or time.monotonic() - start < seconds):
-            rng = np.random.default_rng([seed, k])
-            name = names[int(rng.integers(len(names)))]
-            data, kind = mutate((CORPUS / f"{name}.onnx").read_bytes(), rng)
-            path = folder / "case.onnx"
-            path.write_bytes(data)
-            status, text = worker(path, k)
-            key = text if status == "ok" else "FAIL"
-            tally[key] = tally.get(key, 0) + 1
-            if status != "ok":
-                failures.append((k, name, kind, text))
-                if log:
-                    log(f"case {k} {name} {kind}: {text}")
-                if keep:
-                    shutil.copy(path, Path(keep) / f"{seed}_{k}_{name}.onnx")
-            k += 1
-    finally:
-        worker.stop()
-    return tally, failures
-
-
-def main():
-    """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", help="folder for the files that fail")
-    parser.add_argument("--only", default="", help="part of the names of the sources")
-    a = parser.parse_args()
-    if a.keep:
-        Path(a.keep).mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        names = [n for n in sources() if a.only in n]
-        tally, failures = fuzz(folder, a.seed, seconds=a.seconds, names=names, keep=a.keep, log=lambda text: print(text, flush=True))
-    for key, count in sorted(tally.items()):
-        print(f"{count:6d} {key}")
-    return 1 if failures else 0
+    count = fuzzing.fuzz("fuzz_onnx", folder, seed, **options)
+    return count.tally, count.failures
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fuzzing.main("fuzz_onnx", __doc__.splitlines()[0]))

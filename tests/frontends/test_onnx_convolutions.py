@@ -9,7 +9,6 @@ from onnx_files import File, leaky
 from simulate import simulate
 
 from snnc.compiler.graph import Add, Concat, Conv, Flatten, Input, Linear, Pool, Population, Reduce, Reshape
-from snnc.frontends.onnx.errors import NotYetError, StepGraphError
 from snnc.frontends.onnx.load import load_onnx
 
 F = np.float32
@@ -258,11 +257,6 @@ def test_networks_without_a_batch_axis(tmp_path):
     graph = compare(f.save(tmp_path / "m.onnx", {"x": [4, 3, 5, 5]}, ["y"]), {"x": 2 * drawn(4, 3, 5, 5)})
     assert graph.operation("x").layout.batch_axis is None
     assert graph.operation("x").shape == (3, 5, 5)
-
-
-def test_axes_of_a_sample_that_change_places_are_refused(tmp_path):
-    with pytest.raises((NotYetError, StepGraphError), match="transpose"):
-        integrated(lambda f, x: f("Transpose", f("Relu", x), perm=[0, 2, 1]), tmp_path, (4, 4))
 
 
 def test_inputs_and_reductions_are_nodes(tmp_path):

@@ -31,7 +31,7 @@ def saved(f, tmp_path, inputs=None, outputs=("y",), **options):
 
 def test_every_error_has_its_own_code():
     kinds = [k for _, k in inspect.getmembers(errors, inspect.isclass) if k.__module__ == errors.__name__]
-    assert len({k.code for k in kinds}) == len(kinds) == 24
+    assert len({k.code for k in kinds}) == len(kinds) == 25
     assert all(k.code.startswith("SNNC-E2") for k in kinds)
 
 
@@ -142,9 +142,9 @@ def test_an_operator_that_is_not_read(tmp_path):
     refused(saved(f, tmp_path), errors.UnsupportedOperatorError, "Softmax")
 
 
-def test_a_transposed_convolution_is_not_read_yet(tmp_path):
+def test_a_transposed_convolution_of_a_given_size_is_not_read_yet(tmp_path):
     f = File()
-    f("ConvTranspose", "x", np.ones((2, 2, 1)))
+    f("ConvTranspose", "x", np.ones((2, 2, 1)), output_shape=[3])
     refused(saved(f, tmp_path), errors.NotYetError, "not read yet")
 
 
@@ -234,8 +234,16 @@ def test_a_readout_that_is_no_summary(tmp_path):
     f = File()
     unrolled(f, lambda t: t)
     f.nodes[-1].output[0] = "stack"
+    f("Relu", f("ReduceMax", "stack", axes=[0], keepdims=0))
+    refused(saved(f, tmp_path), errors.ReadoutError, "goes on to compute with the max over the steps")
+
+
+def test_a_readout_over_the_samples_of_a_batch(tmp_path):
+    f = File()
+    unrolled(f, lambda t: t)
+    f.nodes[-1].output[0] = "stack"
     f("ReduceSum", "stack", np.array([0, 1]), keepdims=0)
-    refused(saved(f, tmp_path), errors.ReadoutError, "sum over the axes")
+    refused(saved(f, tmp_path), errors.StepGraphError, "over the samples of a batch")
 
 
 def test_states_that_cannot_be_paired(tmp_path):

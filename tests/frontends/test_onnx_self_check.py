@@ -1,5 +1,8 @@
 """A file that is read wrong is refused: what was recovered runs next to the file, at every step."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -7,9 +10,12 @@ from fuzz_onnx import fuzz, sources
 from onnx_files import F, File, leaky
 from simulate import simulate
 
+from snnc.compiler.expression import Call, Number, Symbol, transform
 from snnc.compiler.graph import Linear, Population
 from snnc.frontends.onnx import load as importer
 from snnc.frontends.onnx.errors import SelfCheckError, UnforeseenError
+
+CORPUS = Path(__file__).parents[1] / "corpus"
 
 
 def network(tmp_path, steps=6):
@@ -28,10 +34,10 @@ def spoil(monkeypatch, change):
     right = importer.settle
 
     def settle(*args):
-        graph = right(*args)
-        for name in graph.names:
-            graph.nx.nodes[name]["operation"] = change(graph.operation(name))
-        return graph
+        built = right(*args)
+        for name in built.graph.names:
+            built.graph.nx.nodes[name]["operation"] = change(built.graph.operation(name))
+        return built
 
     monkeypatch.setattr(importer, "settle", settle)
 
@@ -48,11 +54,74 @@ def wrong_start(op):
     return Population(op.model, op.shape, op.parameters, initial={"v": np.full(3, 9, F)}) if isinstance(op, Population) else op
 
 
-@pytest.mark.parametrize("change", [wrong_weight, wrong_threshold, wrong_start])
-def test_a_network_that_computes_something_else_is_refused(change, monkeypatch, tmp_path):
+@pytest.mark.parametrize(("change", "step", "port"), [(wrong_weight, 0, "v"), (wrong_threshold, 0, "s"), (wrong_start, 0, "v")])
+def test_a_network_that_computes_something_else_is_refused(change, step, port, monkeypatch, tmp_path):
     spoil(monkeypatch, change)
-    with pytest.raises(SelfCheckError, match=r"output 'y' .* differs .* at step"):
+    with pytest.raises(SelfCheckError, match=rf"population 'neurons_1' .* differs .* at step {step}, in '{port}'"):
         importer.load_onnx(network(tmp_path))
+
+
+def wrong_late(op):
+    """A reset that takes twice what it should: nothing differs before the first spike."""
+    if not isinstance(op, Population):
+        return op
+    lines = tuple(replace(line, value=transform(line.value, doubled)) if line.target == "v" else line for line in op.model.equations)
+    assert lines != op.model.equations
+    return replace(op, model=replace(op.model, equations=lines))
+
+
+def doubled(e):
+    return Call("mul", (Number(2.0), e)) if e == Symbol("z") else e
+
+
+def test_the_first_step_that_differs_is_named(monkeypatch, tmp_path):
+    spoil(monkeypatch, wrong_late)
+    with pytest.raises(SelfCheckError, match=r"population 'neurons_1' .* at step 1, in 'v', by up to"):
+        importer.load_onnx(network(tmp_path))
+
+
+def silent_layers(tmp_path, steps=6):
+    """Two hidden populations; the weights behind them are zero, so that no output shows what they do."""
+    f, rng = File(), np.random.default_rng(1)
+    w1, w2, w3 = (f.const(w) for w in (rng.normal(0, 1, (3, 4)).astype(F), rng.normal(0, 1, (5, 3)).astype(F), np.zeros((2, 5), F)))
+    m1, m2, m3 = (f.const(np.zeros((2, n), F)) for n in (3, 5, 2))
+    spikes = []
+    for t in range(steps):
+        s1, m1 = leaky(f, f("Gemm", f("Gather", "x", np.array(t), axis=0), w1, transB=1), m1)
+        s2, m2 = leaky(f, f("Gemm", s1, w2, transB=1), m2)
+        s3, m3 = leaky(f, f("Gemm", s2, w3, transB=1), m3)
+        spikes.append(s3)
+    f.stack(spikes, "y")
+    return f.save(tmp_path / "silent.onnx", {"x": [steps, 2, 4]}, ["y"])
+
+
+def test_a_hidden_layer_that_no_output_shows_is_checked(monkeypatch, tmp_path):
+    path = silent_layers(tmp_path)
+    graph = importer.load_onnx(path)
+    x = np.random.default_rng(0).normal(0, 1, (6, 2, 4)).astype(F)
+
+    def slower(op):
+        slow = isinstance(op, Population) and op.shape == (5,)
+        return replace(op, parameters={**op.parameters, "beta": np.float32(0.8)}) if slow else op
+
+    right = simulate(graph, {"x": x})["y"]
+    for name in graph.names:
+        graph.nx.nodes[name]["operation"] = slower(graph.operation(name))
+    np.testing.assert_array_equal(simulate(graph, {"x": x})["y"], right)
+    spoil(monkeypatch, slower)
+    with pytest.raises(SelfCheckError, match=r"population 'neurons_2' .* at step [1-3], in 'v'"):
+        importer.load_onnx(path)
+
+
+@pytest.mark.parametrize(
+    "name", ["snntorch_leaky_sub_ts", "snntorch_scan_leaky", "sj14_lif_m_ts", "norse_step_lifcell_ts", "norse_lsnn_dyn"]
+)
+def test_every_output_and_state_of_every_population_has_its_values_in_the_file(name):
+    found = importer.read_onnx(CORPUS / f"{name}.onnx")
+    traced = {(t.population, t.port) for t in found.traces}
+    wanted = {(n, port) for n, p in found.graph.of_type(Population) for port in (*p.model.outputs, *p.model.states)}
+    assert traced == wanted
+    assert all(set(t.nodes) >= set(range(found.inputs.steps - 2)) for t in found.traces)
 
 
 def test_a_network_that_cannot_be_run_is_refused(monkeypatch, tmp_path):
