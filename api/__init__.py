@@ -29,13 +29,28 @@ if TYPE_CHECKING:
     from snnc.compiler.surrogates import parse_surrogate as Surrogate  # noqa: F401, N812
     from snnc.compiling import compile as compile
     from snnc.compiling import open as open
+    from snnc.converting import ann2snn as ann2snn
+    from snnc.frontends.connections import AvgPool as AvgPool
+    from snnc.frontends.connections import Conv as Conv
     from snnc.frontends.connections import Dense as Dense
+    from snnc.frontends.connections import Flatten as Flatten
+    from snnc.frontends.connections import MaxPool as MaxPool
     from snnc.frontends.connections import OneToOne as OneToOne
+    from snnc.frontends.connections import Sparse as Sparse
+    from snnc.frontends.connections import SumPool as SumPool
+    from snnc.frontends.connections import UniformDelay as UniformDelay
     from snnc.frontends.dsl import Network as Network
     from snnc.frontends.initialisers import Constant as Constant
     from snnc.frontends.initialisers import FanIn as FanIn
+    from snnc.frontends.initialisers import KaimingNormal as KaimingNormal
+    from snnc.frontends.initialisers import KaimingUniform as KaimingUniform
+    from snnc.frontends.initialisers import LogNormal as LogNormal
     from snnc.frontends.initialisers import Normal as Normal
+    from snnc.frontends.initialisers import Orthogonal as Orthogonal
+    from snnc.frontends.initialisers import TruncatedNormal as TruncatedNormal
     from snnc.frontends.initialisers import Uniform as Uniform
+    from snnc.frontends.initialisers import XavierNormal as XavierNormal
+    from snnc.frontends.initialisers import XavierUniform as XavierUniform
     from snnc.frontends.onnx_writer.write import write_onnx as write_onnx
     from snnc.frontends.sequential import Recurrent as Recurrent
     from snnc.frontends.sequential import sequential as Sequential  # noqa: F401, N812
@@ -44,28 +59,37 @@ if TYPE_CHECKING:
     from snnc.loading import load_model as load  # noqa: F401
     from snnc.losses import cross_entropy as CrossEntropy  # noqa: F401, N812
     from snnc.session import Session as Session
+    from snnc.verifying import verify as verify
 
 _HOMES: Final = {
     "ALIF": "snnc.compiler.neurons:ALIF",
     "Adam": "snnc.compiler.optimizers:Adam",
     "Alpha": "snnc.compiler.neurons:Alpha",
+    "AvgPool": "snnc.frontends.connections:AvgPool",
     "Constant": "snnc.frontends.initialisers:Constant",
+    "Conv": "snnc.frontends.connections:Conv",
     "CrossEntropy": "snnc.losses:cross_entropy",
     "CubaLIF": "snnc.compiler.neurons:CubaLIF",
     "Dense": "snnc.frontends.connections:Dense",
     "FanIn": "snnc.frontends.initialisers:FanIn",
+    "Flatten": "snnc.frontends.connections:Flatten",
     "Graph": "snnc.compiler.graph:Graph",
     "I": "snnc.compiler.neurons:I",
     "IF": "snnc.compiler.neurons:IF",
+    "KaimingNormal": "snnc.frontends.initialisers:KaimingNormal",
+    "KaimingUniform": "snnc.frontends.initialisers:KaimingUniform",
     "LI": "snnc.compiler.neurons:LI",
     "LIF": "snnc.compiler.neurons:LIF",
     "Lapicque": "snnc.compiler.neurons:Lapicque",
+    "LogNormal": "snnc.frontends.initialisers:LogNormal",
+    "MaxPool": "snnc.frontends.connections:MaxPool",
     "MeanSquared": "snnc.compiler.losses:MeanSquaredCount",
     "Network": "snnc.frontends.dsl:Network",
     "Neuron": "snnc.compiler.neuron:neuron",
     "NeuronModel": "snnc.compiler.neuron:NeuronModel",
     "Normal": "snnc.frontends.initialisers:Normal",
     "OneToOne": "snnc.frontends.connections:OneToOne",
+    "Orthogonal": "snnc.frontends.initialisers:Orthogonal",
     "Plan": "snnc.compiler.plan:Plan",
     "Recurrent": "snnc.frontends.sequential:Recurrent",
     "SGD": "snnc.compiler.optimizers:SGD",
@@ -73,13 +97,21 @@ _HOMES: Final = {
     "Sequential": "snnc.frontends.sequential:sequential",
     "Session": "snnc.session:Session",
     "SnncError": "snnc.compiler.errors:SnncError",
+    "Sparse": "snnc.frontends.connections:Sparse",
+    "SumPool": "snnc.frontends.connections:SumPool",
     "Surrogate": "snnc.compiler.surrogates:parse_surrogate",
+    "TruncatedNormal": "snnc.frontends.initialisers:TruncatedNormal",
     "Uniform": "snnc.frontends.initialisers:Uniform",
+    "UniformDelay": "snnc.frontends.connections:UniformDelay",
+    "XavierNormal": "snnc.frontends.initialisers:XavierNormal",
+    "XavierUniform": "snnc.frontends.initialisers:XavierUniform",
+    "ann2snn": "snnc.converting:ann2snn",
     "compile": "snnc.compiling:compile",
     "from_torch": "snnc.frontends.torch_modules:from_torch",
     "load": "snnc.loading:load_model",
     "open": "snnc.compiling:open",
     "to_torch": "snnc.frontends.torch_modules:to_torch",
+    "verify": "snnc.verifying:verify",
     "write_onnx": "snnc.frontends.onnx_writer.write:write_onnx",
 }
 

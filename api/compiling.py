@@ -145,22 +145,20 @@ def compile_to_folder(graph: Graph, chosen: Options, folder: Path, data: Path | 
 
 
 def session_for(
-    model: Path,
+    model: Path | Graph,
     arrays: Mapping[str, npt.NDArray[Any]],
     *,
     target: str | None = None,
-    dt: float | None = None,
-    dialect: str | None = None,
     seed: int = 0,
 ) -> Session:
-    """Open a model or project to run `arrays`; a machine is compiled for their number of samples and steps."""
-    if is_project(model):
+    """Open a graph or project to run `arrays`; a machine is compiled for their number of samples and steps."""
+    if isinstance(model, Path):
         graph, chosen = load_project(model)
         if target in (None, chosen.target):
             return open(model)
         graph = read_trained(graph, model)
     else:
-        graph, chosen = load_model(model, dt=dt, dialect=dialect), Options()
+        graph, chosen = model, Options()
     steps, batch = _sizes(graph, with_own_name(arrays, [name for name, _ in graph.of_type(Input)]))
     wanted = replace(chosen, target=target or REFERENCE, seed=seed, loss=None, optimizer=None, batch=min(batch, MOST_SAMPLES))
     if wanted.target != REFERENCE:
@@ -212,13 +210,15 @@ def open_engine_of(compiled: Compiled, folder: Path | None) -> Engine:
 
 
 def sequences(program: StepProgram, data: Data) -> dict[str, npt.NDArray[Any]]:
-    """Turn inputs in the layout of a model into input id -> [T, B, *shape]."""
+    """Turn inputs in the layout of a model into input id -> [T, B, *shape]; inputs without a time axis last as long as the others."""
     given = data if isinstance(data, Mapping) else {program.inputs[0].label: data}
     missing = [i.label for i in program.inputs if i.label not in given]
     if missing:
         raise UnknownNameError(f"the data to measure the activity on lack {', '.join(missing)}; the model takes these inputs.")
     found = {i.id: to_sequence(np.asarray(given[i.label]), i) for i in program.inputs}
     steps, batch = (max(a.shape[axis] for a in found.values()) for axis in (0, 1))
+    if steps == 1 and all(i.static for i in program.inputs):
+        steps = program.steps or 1
     return {id_: np.broadcast_to(a, (steps, batch, *a.shape[2:])) for id_, a in found.items()}
 
 
@@ -230,8 +230,10 @@ def calibration(path: Path, graph: Graph) -> Data:
         name, operation = names[0]
         layout = operation.layout
         samples = arrays["x"][:256]
-        if layout.batch_axis is None or layout.time_axis is None:
+        if layout.batch_axis is None:
             return {name: samples[0]}
+        if layout.time_axis is None:
+            return {name: np.moveaxis(samples, 0, layout.batch_axis)}
         return {name: np.moveaxis(samples, [0, 1], [layout.batch_axis, layout.time_axis])}
     return arrays
 

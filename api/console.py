@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -18,6 +19,11 @@ def result(text: str) -> None:
 def result_json(data: Any) -> None:
     """Print the result as JSON and nothing else."""
     print(json.dumps(data, indent=2, allow_nan=False))
+
+
+def columns() -> int | None:
+    """Return how wide the terminal is; None where stdout is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def note(text: str) -> None:

@@ -1,4 +1,4 @@
-"""What a front end understood of a model, as data and as text."""
+"""What a front end understood of a model, as data."""
 
 from __future__ import annotations
 
@@ -8,14 +8,41 @@ from typing import Any, Final
 import networkx as nx
 import numpy as np
 
-from snnc.compiler.graph import Array, Conv, Graph, Input, Linear, OneToOne, Operation, Output, Pool, Population, Scale
+from snnc.compiler.graph import WEIGHTED, Array, Conv, Graph, Input, Linear, OneToOne, Operation, Output, Pool, Population, Scale, Sparse
+from snnc.compiler.surrogate import Surrogate
+from snnc.understanding.layers import rows
+from snnc.understanding.neurons import distinct_neurons
+from snnc.understanding.resets import firing
+from snnc.understanding.statements import statements
+from snnc.understanding.synops import Measured
 
-KINDS: Final[Mapping[type, str]] = {Linear: "dense", Conv: "convolution", Pool: "pooling", Scale: "scale", OneToOne: "one to one"}
+KINDS: Final[Mapping[type, str]] = {
+    Linear: "dense",
+    Sparse: "sparse",
+    Conv: "convolution",
+    Pool: "pooling",
+    Scale: "scale",
+    OneToOne: "one to one",
+}
 """Operations between populations, as reports call them."""
+COUNTINGS: Final = ("AC", "MAC")
+"""What one synaptic operation can cost: an addition, or a multiplication too."""
 
 
-def describe(graph: Graph) -> dict[str, Any]:
-    """Return layers, neurons with their equations and parameters, recurrences and assumptions as JSON's types."""
+def describe(graph: Graph, *, measured: Measured | None = None, surrogate: Surrogate | None = None) -> dict[str, Any]:
+    """Return layers, neurons with their equations and parameters, synaptic operations, recurrences and assumptions as JSON's types.
+
+    Parameters
+    ----------
+    graph
+        The network.
+    measured
+        Synaptic operations on data, see :func:`~snnc.understanding.measure.measure`.
+    surrogate
+        The compile option, where one was given.
+    """
+    table = rows(graph, measured)
+    firings = {name: firing(population) for name, population in graph.of_type(Population)}
     return {
         "name": graph.name,
         "steps": graph.steps,
@@ -25,13 +52,23 @@ def describe(graph: Graph) -> dict[str, Any]:
             for n, o in graph.of_type(Input)
         ],
         "layers": [_population(graph, name, operation) for name, operation in graph.of_type(Population)],
+        "table": table,
+        "synops": _synops(graph, table, measured),
+        "neurons": distinct_neurons(graph, firings),
         "connections": [_connection(graph, name, operation) for name, operation in graph.of_type(*KINDS)],
         "recurrences": recurrences(graph),
         "states": {name: f"{ref.node}.{ref.name}" for name, ref in graph.state_inputs.items()},
         "outputs": [
-            {"name": n, "of": [f"{e.source}.{e.source_port}" for e in graph.incoming(n)], "readout": o.readout}
+            {
+                "name": n,
+                "of": [f"{e.source}.{e.source_port}" for e in graph.incoming(n)],
+                "readout": o.readout,
+                "start": o.start,
+                "stop": o.stop,
+            }
             for n, o in graph.of_type(Output)
         ],
+        "statements": statements(graph, firings, surrogate),
         "assumptions": list(graph.assumptions),
     }
 
@@ -50,7 +87,7 @@ def recurrences(graph: Graph) -> list[dict[str, Any]]:
 def count_parameters(graph: Graph) -> int:
     """Numbers that training could change: weights, biases and learnable neuron parameters."""
     total = 0
-    for _, operation in graph.of_type(Linear, Conv, Scale, OneToOne, Population):
+    for _, operation in graph.of_type(*WEIGHTED, Population):
         if isinstance(operation, Population):
             total += sum(int(np.size(operation.parameters.get(name, 0.0))) for name in operation.learnable)
         elif operation.weight is not None:
@@ -59,19 +96,24 @@ def count_parameters(graph: Graph) -> int:
     return total
 
 
-def to_text(found: dict[str, Any]) -> list[str]:
-    """Print :func:`describe` for a reader, a line each."""
-    steps = "any number of steps" if found["steps"] is None else f"{found['steps']} steps"
-    lines = [f"{found['name']}: {len(found['layers'])} layers of neurons, {steps}, {found['parameters']:,} parameters"]
-    lines += [f"  input  {i['name']}: {_shape(i['shape'])} {i['kind']}" for i in found["inputs"]]
-    for layer in found["layers"]:
-        lines.append(f"  layer  {layer['name']}: {_shape(layer['shape'])} {layer['neuron']}{'  (recurrent)' if layer['recurrent'] else ''}")
-        lines += [f"           {line}" for line in layer["equations"]]
-        values = ", ".join(f"{name} = {_value(value)}" for name, value in layer["parameters"].items())
-        lines += [f"           with {values}"] if values else []
-    lines += [f"  output {o['name']}: {', '.join(o['of'])}, {o['readout']}" for o in found["outputs"]]
-    lines += [f"  state  {name}: {where}" for name, where in found["states"].items()]
-    return lines + [f"  note   {text}" for text in found["assumptions"]]
+def _synops(graph: Graph, table: list[dict[str, Any]], measured: Measured | None) -> dict[str, Any]:
+    """Sums a step and sample; "at_most" is with every source neuron firing, "measured" what the data made it."""
+    synaptic = [row for row in table if "synops_at_most" in row]
+    inputs = {name for name, operation in graph.of_type(Input) if operation.kind == "values"}
+    return {
+        "at_most": {c: sum(row["synops_at_most"] for row in synaptic if row["counted_as"] == c) for c in COUNTINGS},
+        "measured": None
+        if measured is None
+        else {
+            "source": measured.source,
+            "samples": measured.samples,
+            "steps": measured.steps,
+            **{c: float(sum(row["synops_measured"] for row in synaptic if row["measured_as"] == c)) for c in COUNTINGS},
+        },
+        "other_operations": sum(row.get("other_operations", 0) for row in table),
+        "graded_inputs": sorted(inputs & {e.source for row in synaptic for e in graph.incoming(row["name"])}),
+        "zero_weights": sum(row["zero_weights"] for row in synaptic),
+    }
 
 
 def _population(graph: Graph, name: str, operation: Population) -> dict[str, Any]:
@@ -99,7 +141,7 @@ def _connection(graph: Graph, name: str, operation: Operation) -> dict[str, Any]
         "kind": KINDS[type(operation)],
         "from": [e.source for e in graph.incoming(name)],
         "to": [e.target for e in graph.outgoing(name)],
-        "weight": None if weight is None else list(weight.shape),
+        "weight": None if weight is None else list(operation.shape if isinstance(operation, Sparse) else weight.shape),
         "bias": getattr(operation, "bias", None) is not None,
         "delay": max((e.delay for e in (*graph.incoming(name), *graph.outgoing(name))), default=0),
     }
@@ -114,11 +156,3 @@ def _summary(value: Array | np.float64) -> float | dict[str, Any]:
 
 def _short(value: float) -> float:
     return float(f"{value:.7g}")
-
-
-def _shape(shape: list[int]) -> str:
-    return " x ".join(map(str, shape))
-
-
-def _value(value: float | dict[str, Any]) -> str:
-    return f"{value['least']:g} … {value['most']:g}" if isinstance(value, dict) else f"{value:g}"

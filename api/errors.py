@@ -77,18 +77,6 @@ class ConversionFormatError(SnncError):
     code = "SNNC-E540"
 
 
-class NirWriterMissingError(SnncError):
-    """NIR files are not written yet."""
-
-    code = "SNNC-E541"
-
-
-class NotVerifiableError(SnncError):
-    """There is no independent implementation to compare the model with."""
-
-    code = "SNNC-E542"
-
-
 class InternalError(SnncError):
     """A fault in snnc itself."""
 

@@ -29,6 +29,8 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
         It is a folder that snnc did not write.
     ModelFormatError
         A dialect is given for a file that has none.
+    NoTimeError
+        It is a network without time; the message says whether it can be converted.
     SnncError
         The file cannot be read.
     """
@@ -38,8 +40,28 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
     if dialect is not None and file.suffix.lower() == ".onnx":
         raise ModelFormatError(f"--dialect {dialect} is for NIR files, and {str(file)!r} is ONNX; leave it out.")
     from snnc.frontends.load import load
+    from snnc.frontends.onnx.errors import NoTimeError, OnnxError
 
-    return load(file, dt=dt, dialect=dialect or "nir")
+    try:
+        return load(file, dt=dt, dialect=dialect or "nir")
+    except OnnxError:
+        if not _is_relu_network(file):
+            raise
+    raise NoTimeError(
+        f"no spiking neuron and no time step found: {file} is a ReLU network. Convert it to a spiking one on sample data: "
+        "--ann2snn --calibration DATA.npz, in Python snnc.ann2snn."
+    )
+
+
+def _is_relu_network(file: Path) -> bool:
+    from snnc.compiler.errors import SnncError
+    from snnc.frontends.ann2snn.read import recognise
+
+    try:
+        recognise(file, compare=False)
+    except SnncError:
+        return False
+    return True
 
 
 def is_project(path: str | Path) -> bool:

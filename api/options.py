@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any
 
+from snnc.compiler.graph_data import surrogate_from_data, surrogate_to_data
 from snnc.compiler.losses import Loss, parse_loss
 from snnc.compiler.optimizers import SGD, Adam, Optimizer
 from snnc.compiler.plan import Mode
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiler.surrogates import parse_surrogate
 from snnc.errors import OptionValueError, UnknownOptimizerError
-from snnc.graph_file import surrogate_from_data, surrogate_to_data
 
 REFERENCE = "reference"
 OPTIONS_FILE = "model/options.json"

@@ -11,12 +11,14 @@ from typing import TypeAlias
 
 from snnc.activity import Activity
 from snnc.backends.weights import load_weights
-from snnc.compiler.graph import Array, Conv, Graph, Linear, OneToOne, Population, Scale
+from snnc.compiler.graph import WEIGHTED, Array, Graph, OneToOne, Population, Sparse, Weighted
 from snnc.compiler.lower import lower
 from snnc.compiler.mapping import make_plan
 from snnc.compiler.mapping.errors import TooBigError
 from snnc.compiler.mapping.plan_json import plan_from_json
+from snnc.compiler.passes.fill_sparse import FillSparse
 from snnc.compiler.plan import Plan
+from snnc.compiler.sparse import entries_of
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
@@ -26,7 +28,7 @@ from snnc.loading import load_project
 from snnc.options import OPTIONS_FILE, REFERENCE, Options, to_data
 
 DEFAULT_BATCH = 32
-Trainable: TypeAlias = Linear | Conv | Scale | OneToOne | Population
+Trainable: TypeAlias = Weighted | Population
 PROFILE = "model/profile.json"
 """What the emulator counted in the last run."""
 TRAINED = "model/trained.safetensors"
@@ -51,13 +53,20 @@ def compile_graph(graph: Graph, chosen: Options, activity: Activity | None = Non
     StepsNeededError
         A machine needs a fixed number of steps, and none is known.
     """
-    program = lower(graph, loss=chosen.loss, optimizer=chosen.optimizer, surrogate=chosen.surrogate, steps=chosen.steps)
+    program = _lowered(graph, chosen)
     if chosen.target == REFERENCE:
         return Compiled(graph, chosen, program, None)
     target = load_target(chosen.target)
     if program.steps is None:
         raise StepsNeededError(f"{graph.name!r} runs any number of steps, and {chosen.target} needs to know it; give steps (--steps 100).")
     return Compiled(graph, chosen, program, _plan(program, target, program.steps, chosen, activity))
+
+
+def _lowered(graph: Graph, chosen: Options) -> StepProgram:
+    """Write `graph` as a step program in a form that the target runs."""
+    if chosen.target != REFERENCE:
+        graph = FillSparse(trains=chosen.loss is not None)(graph)
+    return lower(graph, loss=chosen.loss, optimizer=chosen.optimizer, surrogate=chosen.surrogate, steps=chosen.steps)
 
 
 def _plan(program: StepProgram, target: Target, steps: int, chosen: Options, activity: Activity | None) -> Plan:
@@ -108,7 +117,7 @@ def read_project(folder: Path) -> Compiled:
         The folder is no project, or damaged.
     """
     graph, chosen = load_project(folder)
-    program = lower(graph, loss=chosen.loss, optimizer=chosen.optimizer, surrogate=chosen.surrogate, steps=chosen.steps)
+    program = _lowered(graph, chosen)
     if chosen.target == REFERENCE:
         return Compiled(graph, chosen, program, None)
     try:
@@ -124,7 +133,7 @@ def read_trained(graph: Graph, folder: Path) -> Graph:
         return graph
     values = load_weights(folder / TRAINED)
     trained = graph.copy()
-    for name, operation in list(graph.of_type(Linear, Conv, Scale, OneToOne, Population)):
+    for name, operation in list(graph.of_type(*WEIGHTED, Population)):
         trained.nx.nodes[name]["operation"] = _with_values(name, operation, values)
     return trained
 
@@ -138,6 +147,8 @@ def _with_values(name: str, operation: Trainable, values: Mapping[str, Array]) -
     if operation.weight is None:
         return operation
     weight = own.get("weight", operation.weight)
+    if isinstance(operation, Sparse) and weight.shape == operation.shape:
+        weight = entries_of(weight, operation)
     if weight.size != operation.weight.size:
         shapes = f"{weight.shape}, the model's {operation.weight.shape}"
         raise ProjectFolderError(f"the trained weights of {name!r} have shape {shapes}; compile the model again and train that.")

@@ -8,14 +8,20 @@ from typing import Any
 from snnc.compiler.graph import Graph
 from snnc.compiler.passes.flow import run_flow
 from snnc.compiler.plan import Plan
-from snnc.describe import describe, to_text
+from snnc.console import columns
+from snnc.describe import describe
 from snnc.project import Compiled
 from snnc.trial import Trial
+from snnc.understanding.table import assumption_lines, to_text
 
 
 def as_data(compiled: Compiled, folder: Path, trial: Trial | None) -> dict[str, Any]:
     """Return the summary as JSON's types."""
-    found: dict[str, Any] = {"folder": str(folder), "target": compiled.options.target, "model": describe(compiled.graph)}
+    found: dict[str, Any] = {
+        "folder": str(folder),
+        "target": compiled.options.target,
+        "model": describe(compiled.graph, surrogate=compiled.options.surrogate),
+    }
     if compiled.plan is not None:
         found["plan"] = plan_data(compiled.plan)
     if trial is not None:
@@ -25,7 +31,8 @@ def as_data(compiled: Compiled, folder: Path, trial: Trial | None) -> dict[str, 
 
 def as_text(compiled: Compiled, folder: Path, trial: Trial | None) -> list[str]:
     """Return the summary for a reader: what was understood, the plan in six lines, where to look next."""
-    lines = to_text(describe(compiled.graph))[: -len(compiled.graph.assumptions) or None]
+    found = describe(compiled.graph, surrogate=compiled.options.surrogate)
+    lines = [*to_text(found, columns()), *assumption_lines({**found, "assumptions": []}, columns())]
     if compiled.plan is not None:
         lines += ["", *plan_lines(compiled.plan)]
     if trial is not None:

@@ -32,7 +32,8 @@ def run_once(folder: Path, data: Path | None) -> Trial:
     batch, steps = engine.batch or compiled.options.batch or 1, engine.steps or program.steps or 16
     rng = np.random.default_rng(compiled.options.seed)
     if data is None:
-        inputs = {i.id: (rng.random((steps, batch, *i.shape)) < 0.1).astype(np.float32) for i in program.inputs}
+        drawn = {i.id: rng.random((1 if i.static else steps, batch, *i.shape)) < 0.1 for i in program.inputs}
+        inputs = {id_: np.repeat(array, steps // len(array), axis=0).astype(np.float32) for id_, array in drawn.items()}
     else:
         given = sequences(program, calibration(data, compiled.graph))
         inputs = {id_: _fitted(array, steps, batch) for id_, array in given.items()}

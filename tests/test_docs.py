@@ -1,5 +1,7 @@
 """The documentation agrees with the code."""
 
+import doctest
+import importlib
 import importlib.util
 import re
 import subprocess
@@ -77,3 +79,26 @@ def test_the_neuron_of_the_how_to_compiles():
     with snnc.compile(scope["net"]) as session:
         out = session.run(np.ones((6, 2, 64), np.uint8))["output"]
     assert np.isfinite(out).all()
+
+
+def test_the_networks_of_the_how_to_run(capsys):
+    import snnc
+
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "howto" / "networks-in-python.md").read_text(), re.S)
+    scope = {}
+    exec("".join(blocks), scope)
+    assert capsys.readouterr().out.strip() == blocks[-1].split("# ")[-1].strip()
+    assert scope["found"]["spikes"].any()
+    for name in ("net", "digits"):
+        with snnc.compile(scope[name]) as session:
+            shapes = {info.label: info.shape for info in session.program.inputs}
+            out = session.run({label: np.ones((6, 2, *shape), np.float32) for label, shape in shapes.items()})
+        assert all(np.isfinite(value).all() and value.any() for value in out.values())
+
+
+@pytest.mark.parametrize("name", ["dsl", "sequential", "connections.dense", "connections.sparse", "connections.conv"])
+def test_the_examples_in_docstrings_of_the_dsl_are_right(name):
+    module = importlib.import_module(f"snnc.frontends.{name}")
+    found = doctest.testmod(module)
+    assert found.failed == 0
+    assert found.attempted

@@ -2,24 +2,61 @@
 
 from __future__ import annotations
 
-from snnc.commands.common import DialectOption, DtOption, JsonOption, ModelArgument
-from snnc.console import result, result_json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from snnc.commands.common import (
+    CalibrationOption,
+    ConvertedStepsOption,
+    ConvertOption,
+    DialectOption,
+    DtOption,
+    JsonOption,
+    ModelArgument,
+    PercentileOption,
+)
+from snnc.console import columns, result, result_json, working
 
 
-def check(model: ModelArgument, as_json: JsonOption = False, dt: DtOption = None, dialect: DialectOption = None) -> None:
-    """Show what snnc understands of a model: layers, neurons with their equations, recurrences, assumptions.
+def check(
+    model: ModelArgument,
+    data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to count what neurons really send.")] = None,
+    input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
+    ann2snn: ConvertOption = False,
+    calibration: CalibrationOption = None,
+    percentile: PercentileOption = None,
+    steps: ConvertedStepsOption = None,
+    as_json: JsonOption = False,
+    dt: DtOption = None,
+    dialect: DialectOption = None,
+) -> None:
+    """Show what snnc understands of a model: layers, neurons with their equations, synaptic operations, and what was taken for granted.
 
-    Example: snnc check model.onnx --json
+    Synaptic operations (SynOps) are weights applied because a source neuron fired; without data the table holds how many there are at most.
+
+    Example: snnc check model.onnx --data x.npz
     """
     from snnc.compiler.verify import verify
-    from snnc.describe import describe, to_text
-    from snnc.loading import is_project, load_model, load_project
+    from snnc.converting import ConversionRequest, graph_for
+    from snnc.describe import describe
+    from snnc.loading import is_project, load_project
+    from snnc.understanding.table import assumption_lines, to_text
 
-    graph = load_project(model)[0] if is_project(model) else load_model(model, dt=dt, dialect=dialect)
+    conversion = ConversionRequest(ann2snn, calibration, percentile, steps)
+    graph = graph_for(model, conversion, dt=dt, dialect=dialect, input_kind=input_kind)
     verify(graph)
-    found = describe(graph)
+    measured = None
+    if data is not None:
+        from snnc.understanding.measure import measure
+
+        with working("measuring"):
+            measured = measure(graph, data)
+    chosen = load_project(model)[1].surrogate if is_project(model) else None
+    found = describe(graph, measured=measured, surrogate=chosen)
     if as_json:
         result_json(found)
         return
-    for line in to_text(found):
+    for line in (*to_text(found, columns()), *assumption_lines(found, columns())):
         result(line)

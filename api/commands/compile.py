@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from snnc.commands.common import DialectOption, DtOption, JsonOption, ModelArgument, SeedOption
+from snnc.commands.common import (
+    CalibrationOption,
+    ConvertOption,
+    DialectOption,
+    DtOption,
+    JsonOption,
+    ModelArgument,
+    PercentileOption,
+    SeedOption,
+)
 from snnc.console import note, result, result_json, working
 
 
@@ -27,6 +36,9 @@ def compile_(
     input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
     run: Annotated[bool, typer.Option("--run", help="Build it, run one batch and compare with the reference.")] = False,
     dump_after: Annotated[str | None, typer.Option("--dump-after", metavar="PASS", help="Print the graph behind a pass and stop.")] = None,
+    ann2snn: ConvertOption = False,
+    calibration: CalibrationOption = None,
+    percentile: PercentileOption = None,
     seed: SeedOption = 0,
     dt: DtOption = None,
     dialect: DialectOption = None,
@@ -37,13 +49,16 @@ def compile_(
     Example: snnc compile model.onnx --target gc200 -o build/
     """
     from snnc.backends.project import check_replaceable
-    from snnc.compiling import as_graph, compile_to_folder
+    from snnc.compiling import compile_to_folder
+    from snnc.converting import ConversionRequest, graph_for
     from snnc.options import options
     from snnc.summary import as_data, as_text, graph_data
 
     chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, lr)
     check_replaceable(output)
-    graph = as_graph(model, dt=dt, dialect=dialect, input_kind=input_kind)
+    conversion = ConversionRequest(ann2snn, calibration, percentile, steps if ann2snn else None)
+    with working("reading"):
+        graph = graph_for(model, conversion, dt=dt, dialect=dialect, input_kind=input_kind)
     if dump_after is not None:
         result_json(graph_data(graph, dump_after))
         return

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
-from snnc.commands.common import DialectOption, DtOption, JsonOption, ModelArgument
+from snnc.commands.common import (
+    CalibrationOption,
+    ConvertOption,
+    DialectOption,
+    DtOption,
+    JsonOption,
+    ModelArgument,
+    PercentileOption,
+)
 from snnc.console import note, result, result_json, working
-from snnc.errors import ConversionFormatError, NirWriterMissingError, OptionValueError, OutputFileError
+from snnc.errors import ConversionFormatError, OptionValueError
 
 if TYPE_CHECKING:
     from snnc.compiler.graph import Graph
@@ -19,7 +28,14 @@ if TYPE_CHECKING:
 def convert(
     model: ModelArgument,
     output: Annotated[Path, typer.Argument(help="The file to write; its suffix, .onnx or .nir, says the format.", metavar="FILE")],
+    form: Annotated[
+        str | None,
+        typer.Option("--form", help="ONNX: 'plain', standard operators only (the default), or 'functions', a node for each population."),
+    ] = None,
     steps: Annotated[int | None, typer.Option("--steps", help="Time steps of a sequence, where the model leaves it open.")] = None,
+    ann2snn: ConvertOption = False,
+    calibration: CalibrationOption = None,
+    percentile: PercentileOption = None,
     dt: DtOption = None,
     dialect: DialectOption = None,
     as_json: JsonOption = False,
@@ -27,16 +43,17 @@ def convert(
     """Write a model, or a compiled project with its trained weights, as an ONNX or NIR file.
 
     An ONNX file holds one Scan over the time steps and runs in ONNX Runtime; batch and, unless fixed, steps are open in it.
+    Reading a file that snnc wrote gives back the same network: what the format has no words for is noted in the file's metadata.
 
     Example: snnc convert build/ model.onnx
     """
-    from snnc.compiling import as_graph
+    from snnc.converting import ConversionRequest, graph_for
 
-    write = writer_for(output, dt)
+    write = writer_for(output, dt, form)
     if steps is not None and steps < 1:
         raise OptionValueError(f"--steps is {steps}; it has to be 1 or more.")
     with working("reading"):
-        graph = as_graph(model, dt=dt, dialect=dialect)
+        graph = graph_for(model, ConversionRequest(ann2snn, calibration, percentile, steps if ann2snn else None), dt=dt, dialect=dialect)
     if graph.steps is None:
         graph.steps = steps
     with working("writing"):
@@ -53,21 +70,25 @@ def convert(
     result(f"{found['populations']} populations, {found['weights']:,} weights")
 
 
-def writer_for(output: Path, dt: float | None) -> Callable[[Graph, Path], list[Path]]:
+def writer_for(output: Path, dt: float | None, form: str | None = None) -> Callable[[Graph, Path], list[Path]]:
     """Return what writes a file of the suffix of `output`.
 
     Raises
     ------
     ConversionFormatError
         The suffix is neither .onnx nor .nir.
-    NirWriterMissingError
-        NIR files are not written yet.
+    OptionValueError
+        The options do not fit the format.
     """
     match output.suffix.lower():
         case ".onnx":
-            from snnc.frontends.onnx_writer.write import write_onnx
+            from snnc.frontends.onnx_writer.write import Form, write_onnx
 
-            return write_onnx
+            if form is not None and form not in get_args(Form):
+                raise OptionValueError(f"--form is {form!r}; it is one of {', '.join(get_args(Form))}.")
+            return partial(write_onnx, form=cast("Form", form or "plain"))
+        case ".nir" if form is not None:
+            raise OptionValueError(f"--form {form} is for ONNX files, and {str(output)!r} is NIR; leave it out.")
         case ".nir":
             return _nir_writer(dt)
         case suffix:
@@ -75,34 +96,22 @@ def writer_for(output: Path, dt: float | None) -> Callable[[Graph, Path], list[P
 
 
 def _nir_writer(dt: float | None) -> Callable[[Graph, Path], list[Path]]:
-    missing = "NIR files are not written yet; convert to .onnx."
-    try:
-        from snnc.frontends import nir
-    except ImportError:
-        raise NirWriterMissingError(missing) from None
-    write: Callable[..., Any] | None = getattr(nir, "write_nir", None)
-    if write is None:
-        raise NirWriterMissingError(missing)
     if dt is None:
         raise OptionValueError("NIR is in continuous time; say with --dt how many seconds a step is, for example --dt 1e-4.")
+    from snnc.frontends.nir import write_nir
 
     def to_nir(graph: Graph, path: Path) -> list[Path]:
-        try:
-            for text in write(graph, path, dt=dt) or ():
-                note(f"note: {text}")
-        except NotImplementedError:
-            raise NirWriterMissingError(missing) from None
-        except OSError as error:
-            raise OutputFileError(f"{str(path)!r} cannot be written: {(error.strerror or str(error)).lower()}.") from None
+        for text in write_nir(graph, path, dt=dt):
+            note(f"note: {text}")
         return [path]
 
     return to_nir
 
 
 def _summary(graph: Graph, files: list[Path]) -> dict[str, Any]:
-    from snnc.compiler.graph import Conv, Input, Linear, OneToOne, Output, Population, Scale
+    from snnc.compiler.graph import WEIGHTED, Input, Output, Population
 
-    arrays = [a for _, o in graph.of_type(Linear, Conv, Scale, OneToOne) for a in (o.weight, getattr(o, "bias", None)) if a is not None]
+    arrays = [a for _, o in graph.of_type(*WEIGHTED) for a in (o.weight, getattr(o, "bias", None)) if a is not None]
     return {
         "files": [{"file": str(file), "bytes": file.stat().st_size} for file in files],
         "inputs": [name for name, _ in graph.of_type(Input)],

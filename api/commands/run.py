@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from snnc.commands.common import DialectOption, DtOption, JsonOption, ModelArgument, SeedOption
+from snnc.commands.common import (
+    CalibrationOption,
+    ConvertedStepsOption,
+    ConvertOption,
+    DialectOption,
+    DtOption,
+    JsonOption,
+    ModelArgument,
+    PercentileOption,
+    SeedOption,
+)
 from snnc.console import note, result, result_json, working
 
 
@@ -16,6 +26,10 @@ def run(
     inputs: Annotated[Path, typer.Option("--inputs", help="An npz archive with an array for each input of the model.")],
     outputs: Annotated[Path, typer.Option("--outputs", help="The npz archive to write, an array for each output.")],
     target: Annotated[str | None, typer.Option("--target", help="reference, or a machine of: snnc targets.")] = None,
+    ann2snn: ConvertOption = False,
+    calibration: CalibrationOption = None,
+    percentile: PercentileOption = None,
+    steps: ConvertedStepsOption = None,
     dt: DtOption = None,
     dialect: DialectOption = None,
     seed: SeedOption = 0,
@@ -29,13 +43,16 @@ def run(
     Example: snnc run model.onnx --inputs x.npz --outputs y.npz
     """
     from snnc.compiling import session_for
+    from snnc.converting import ConversionRequest, graph_for
     from snnc.data import read_arrays, write_arrays
     from snnc.loading import is_project
     from snnc.session import arrays_for
 
+    conversion = ConversionRequest(ann2snn, calibration, percentile, steps)
     arrays = read_arrays(inputs)
     with working("compiling"):
-        session = session_for(model, arrays, target=target, dt=dt, dialect=dialect, seed=seed)
+        source = model if is_project(model) and not ann2snn else graph_for(model, conversion, dt=dt, dialect=dialect)
+        session = session_for(source, arrays, target=target, seed=seed)
     with session:
         for text in () if is_project(model) else session.graph.assumptions:
             note(f"note: {text}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from snnc.compiler.step_program import NeuronStep, StepProgram
+from snnc.compiler.step_operations import NeuronStep
+from snnc.compiler.step_program import StepProgram
 
 
 def summarise(program: StepProgram) -> dict[str, Any]:

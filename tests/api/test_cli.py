@@ -88,7 +88,7 @@ def test_doctor_tells_what_is_missing_and_how_to_get_it(capsys, monkeypatch):
 
 def test_check_shows_equations_and_prints_pure_json(project, capsys):
     assert cli.run_command(["check", str(project)]) == 0
-    assert "v = beta * v + i" in capsys.readouterr().out
+    assert "v[t] = 0.8 v[t-1] + i[t] - r[t]" in capsys.readouterr().out
     assert cli.run_command(["check", str(project), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [layer["neuron"] for layer in found["layers"]] == ["LIF", "LI"]
@@ -126,7 +126,7 @@ def test_compile_prints_what_it_understood_the_plan_and_where_to_look_next(proje
     arguments = ["compile", str(project), "--steps", "9", "--batch", "4", "--loss", "ce_mean_membrane", "-o", str(tmp_path / "q")]
     assert cli.run_command(arguments) == 0
     out = capsys.readouterr().out
-    assert "layer  lif: 5 LIF" in out
+    assert "LIF, 5 neurons" in out
     assert "target    gc200: " in out
     assert f"snnc train {tmp_path / 'q'}" in out
     assert cli.run_command([*arguments, "--json"]) == 0
@@ -268,7 +268,7 @@ def test_options_out_of_range(capsys, project, tmp_path):
 
 
 def test_a_fault_of_snnc_is_one_line_too(capsys, project, monkeypatch):
-    def broken(*_):
+    def broken(*_, **__):
         raise ZeroDivisionError("in the\nmiddle")
 
     monkeypatch.setattr("snnc.describe.describe", broken)
@@ -279,7 +279,7 @@ def test_a_fault_of_snnc_is_one_line_too(capsys, project, monkeypatch):
 
 
 def test_too_little_memory_is_said(capsys, project, monkeypatch):
-    def greedy(*_):
+    def greedy(*_, **__):
         raise MemoryError
 
     monkeypatch.setattr("snnc.describe.describe", greedy)

@@ -10,8 +10,9 @@ from snnc import errors, options
 from snnc.compiler import graph as ops
 from snnc.compiler.errors import UnknownLossError
 from snnc.compiler.graph import Graph, Input, Linear
-from snnc.describe import describe, recurrences, to_text
+from snnc.describe import describe, recurrences
 from snnc.graph_file import load_graph, save_graph
+from snnc.understanding.table import to_text
 
 
 def network():
@@ -78,6 +79,9 @@ def test_every_kind_of_operation_survives_its_file(tmp_path):
     graph.add("pool", ops.Pool("max", (2, 2), ceil=True))
     graph.add("scale", ops.Scale(np.float32(2.0) * np.ones((3, 1, 1), np.float32), np.zeros((3, 1, 1), np.float32), True))
     graph.add("slice", ops.Slice(0, 1, 2))
+    graph.add("pad", ops.Pad(((0, 1), (2, 0))))
+    indices = np.array([0, 2, 1], np.int32)
+    graph.add("sparse", ops.Sparse(np.ones(3, np.float32), indices, np.array([0, 2, 3], np.int32), (2, 3), np.ones(2, np.float32), False))
     graph.add("reduce", ops.Reduce("mean", (1, 2), True))
     graph.add("reshape", ops.Reshape((1,)))
     graph.add("one", ops.OneToOne(np.float32(3.0) * np.ones(()), True))

@@ -1,17 +1,19 @@
 """``snnc convert``: a model of any form as a file of another."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import snnc
 from snnc import cli
+from snnc.compiler.graph_equality import differences
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 MODEL = CORPUS / "snntorch_leaky_dynbatch_dyn.onnx"
+NIR = CORPUS / "hand_nir_recurrent.nir"
 
 
 def run(capsys, *arguments):
@@ -24,7 +26,6 @@ def test_a_model_becomes_an_onnx_file_that_computes_the_same(capsys, tmp_path):
     assert code == 0
     assert said.out.startswith(f"wrote {tmp_path / 'm.onnx'} (")
     assert "inputs: x; outputs: spk, mem" in said.out
-    assert "note: The file does not hold the surrogate" in said.err
     x = np.load(CORPUS / "snntorch_leaky_dynbatch_dyn.npz")["in_x"]
     with snnc.compile(str(MODEL)) as one, snnc.compile(tmp_path / "m.onnx") as two:
         np.testing.assert_array_equal(one.run(x)["spk"], two.run(x)["spk"])
@@ -50,36 +51,42 @@ def test_a_project_is_written_with_its_trained_weights(capsys, tmp_path):
         assert np.abs(untrained.run(x.swapaxes(0, 1))["output"] - wanted).max() > 0.01
 
 
-def test_nir_files_are_written_by_the_nir_writer(capsys, tmp_path, monkeypatch):
-    import snnc.frontends.nir as nir
-
-    given = {}
-
-    def write_nir(graph, path, *, dt):
-        given.update(dt=dt)
-        path.write_bytes(b"nir")
-        return ("Something is not in the file.",)
-
-    monkeypatch.setattr(nir, "write_nir", write_nir)
-    code, said = run(capsys, MODEL, tmp_path / "m.nir", "--dt", "1e-4")
+def test_a_nir_file_needs_the_length_of_a_step(capsys, tmp_path):
+    code, said = run(capsys, NIR, tmp_path / "m.nir", "--dt", "1e-4")
     assert code == 0
-    assert given == {"dt": 1e-4}
-    assert "note: Something is not in the file." in said.err
-    assert (tmp_path / "m.nir").read_bytes() == b"nir"
-    code, said = run(capsys, MODEL, tmp_path / "m.nir")
+    assert said.out.startswith(f"wrote {tmp_path / 'm.nir'} (")
+    code, said = run(capsys, NIR, tmp_path / "n.nir")
     assert (code, said.out) == (2, "")
     assert "SNNC-E528" in said.err
     assert "--dt" in said.err
+    assert [p.name for p in tmp_path.iterdir()] == ["m.nir"]
 
 
-def test_without_a_nir_writer_it_says_so(capsys, tmp_path, monkeypatch):
-    import snnc.frontends
-
-    monkeypatch.setitem(sys.modules, "snnc.frontends.nir", None)
-    monkeypatch.delattr(snnc.frontends, "nir", raising=False)
+def test_what_nir_cannot_express_is_refused_with_the_reason(capsys, tmp_path):
     code, said = run(capsys, MODEL, tmp_path / "m.nir", "--dt", "1e-4")
     assert code == 2
-    assert "SNNC-E541" in said.err
+    assert "SNNC-E716" in said.err
+    assert "a neuron of NIR gives its output 's' only" in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", ["plain", "functions"])
+def test_there_and_back_is_the_same_network(form, capsys, tmp_path):
+    assert run(capsys, NIR, tmp_path / "a.onnx", "--dt", "1e-4", "--form", form)[0] == 0
+    assert run(capsys, tmp_path / "a.onnx", tmp_path / "b.nir", "--dt", "1e-4")[0] == 0
+    assert run(capsys, tmp_path / "b.nir", tmp_path / "c.onnx", "--form", form)[0] == 0
+    assert (tmp_path / "a.onnx").read_bytes() == (tmp_path / "c.onnx").read_bytes()
+    first, last = (snnc.load(path) for path in (tmp_path / "a.onnx", tmp_path / "b.nir"))
+    assert differences(first, last) == []
+    assert bool(onnx.load(tmp_path / "a.onnx").functions) == (form == "functions")
+
+
+def test_a_form_that_is_not_known_or_of_another_format_is_refused(capsys, tmp_path):
+    for name, form in (("m.onnx", "pretty"), ("m.nir", "plain")):
+        code, said = run(capsys, NIR, tmp_path / name, "--dt", "1e-4", "--form", form)
+        assert code == 2
+        assert "SNNC-E528" in said.err
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["m.pt", "m"])
@@ -91,8 +98,9 @@ def test_other_suffixes_are_refused_before_anything_is_read(name, capsys, tmp_pa
 
 
 def test_steps_fill_what_the_model_leaves_open(capsys, tmp_path):
-    code, _ = run(capsys, CORPUS / "snntorch_step_leaky_ts.onnx", tmp_path / "m.onnx", "--steps", 7)
+    code, said = run(capsys, CORPUS / "snntorch_step_leaky_ts.onnx", tmp_path / "m.onnx", "--steps", 7)
     assert code == 0
+    assert "note: The file is one time step" in said.err
     assert snnc.load(tmp_path / "m.onnx").steps == 7
     code, said = run(capsys, MODEL, tmp_path / "n.onnx", "--steps", 0)
     assert code == 2
