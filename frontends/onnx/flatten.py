@@ -179,6 +179,13 @@ class Call:
             raise MalformedGraphError(f"{self.where}: its attribute '{name}' is no integer.")
         return value
 
+    def flag(self, name: str, default: int = 0) -> bool:
+        """Return an attribute that is 0 or 1; others mean different things to different readers."""
+        value = self.integer(name, default)
+        if value not in (0, 1):
+            raise MalformedGraphError(f"{self.where}: its attribute '{name}' is {value}; it is 0 or 1.")
+        return value == 1
+
     def axes(self, rank: int, index: int) -> tuple[int, ...] | None:
         """Return the axes of an operator that takes them as an attribute or, in later opsets, as an input."""
         if self.has(index):

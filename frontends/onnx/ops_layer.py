@@ -40,10 +40,10 @@ def _gemm(call: Call) -> list[Value]:
         )
     if b.value is None or len(b.shape) != 2 or len(a.shape) != 2:
         raise UnsupportedOperatorError(f"{call.where}: snnc reads Gemm of a matrix with a constant matrix.")
-    if call.integer("transA"):
+    if call.flag("transA"):
         a = shaping.transpose(call.pool, a, (1, 0))
     alpha, beta = float(call.attribute("alpha", 1.0)), float(call.attribute("beta", 1.0))  # type: ignore[arg-type]
-    w = b if call.integer("transB") else call.pool.derived("T", b, np.transpose)
+    w = b if call.flag("transB") else call.pool.derived("T", b, np.transpose)
     if alpha != 1.0:
         w = call.pool.derived(f"*{alpha!r}", w, lambda array: np.float32(alpha) * array)
     if not call.has(2):
@@ -68,10 +68,10 @@ def _gemm(call: Call) -> list[Value]:
 def _reduce(call: Call) -> list[Value]:
     x = call.node(0)
     axes = call.axes(len(x.shape), 1)
-    if axes is None or (not axes and not call.integer("noop_with_empty_axes")):
+    if axes is None or (not axes and not call.flag("noop_with_empty_axes")):
         axes = tuple(range(len(x.shape)))
     kind = call.operation.op.removeprefix("Reduce").lower()
-    return [shaping.reduce(call.pool, x, kind, tuple(sorted(axes)), bool(call.integer("keepdims", 1)))]
+    return [shaping.reduce(call.pool, x, kind, tuple(sorted(axes)), call.flag("keepdims", 1))]
 
 
 def _mean(call: Call) -> list[Value]:

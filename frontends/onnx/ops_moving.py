@@ -128,7 +128,7 @@ def _resize(call: Call) -> list[Value]:
         sizes = tuple(math.floor(x.shape[a] * s) for a, s in zip(axes, scales, strict=True))
     if min(sizes, default=1) < 1:
         raise ShapeError(f"{call.where}: the sizes {list(sizes)} hold nothing.")
-    if mode not in ("nearest", "linear") or call.integer("antialias"):
+    if mode not in ("nearest", "linear") or call.flag("antialias"):
         raise NotYetError(f"{call.where}: Resize by '{mode}' is not read yet; snnc reads 'nearest' and 'linear' without antialiasing.")
     for axis, size, scale in zip(axes, sizes, scales, strict=True):
         if size != x.shape[axis] or scale != 1.0:
@@ -250,7 +250,7 @@ def _fitted(call: Call, x: Node, axis: int, before: int, after: int) -> Node:
 def _cumulative(call: Call) -> list[Value]:
     x = call.node(0)
     axis = call.axis(call.ints(1, "axis")[0], len(x.shape))
-    if call.integer("reverse") or call.integer("exclusive"):
+    if call.flag("reverse") or call.flag("exclusive"):
         raise NotYetError(f"{call.where}: CumSum is read from the first entry on, each entry included; not reversed, not exclusive.")
     if x.shape[axis] > _MAX_PIECES:
         raise TooLargeError(f"{call.where}: it adds up {x.shape[axis]} entries; at most {_MAX_PIECES} are read.")

@@ -24,7 +24,7 @@ def _rnn(call: Call) -> list[Value]:
         )
     activation = _activation(call)
     x, w, r = call.node(0), call.array(1, "weight"), call.array(2, "recurrent weight")
-    batch_first = bool(call.integer("layout"))
+    batch_first = call.flag("layout")
     if len(x.shape) != 3 or w.ndim != 3 or r.ndim != 3 or w.shape[0] != 1 or r.shape != (1, w.shape[1], w.shape[1]):
         raise ShapeError(f"{call.where}: its input {list(x.shape)} and weights {list(w.shape)}, {list(r.shape)} do not fit.")
     if call.has(4):

@@ -57,7 +57,7 @@ def _range(call: Call) -> list[Value]:
 def _reshape(call: Call) -> list[Value]:
     x = call.node(0)
     wanted = list(call.ints(1, "shape"))
-    if not call.integer("allowzero"):
+    if not call.flag("allowzero"):
         wanted = [x.shape[k] if d == 0 and k < len(x.shape) else d for k, d in enumerate(wanted)]
     if wanted.count(-1) == 1:
         rest = math.prod(d for d in wanted if d != -1)
@@ -202,7 +202,7 @@ def _sequence_concat(call: Call) -> list[Value]:
     items = call.sequence(0)
     if not items:
         raise ShapeError(f"{call.where}: the sequence is empty.")
-    new = bool(call.integer("new_axis"))
+    new = call.flag("new_axis")
     axis = call.axis(call.integer("axis"), len(items[0].shape) + new)
     if new:
         items = tuple(shaping.reshape(call.pool, n, (*n.shape[:axis], 1, *n.shape[axis:])) for n in items)
@@ -215,7 +215,7 @@ def _split_to_sequence(call: Call) -> list[Value]:
     if call.has(1):
         raise UnsupportedOperatorError(f"{call.where}: SplitToSequence with sizes is not read.")
     pieces = tuple(shaping.cut(call.pool, x, axis, k, 1) for k in range(x.shape[axis]))
-    if not call.integer("keepdims", 1):
+    if not call.flag("keepdims", 1):
         pieces = tuple(shaping.drop_axis(call.pool, p, axis) for p in pieces)
     return [pieces]
 

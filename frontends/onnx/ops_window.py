@@ -76,7 +76,7 @@ def _pool(call: Call) -> list[Value]:
     if any(name for name in call.operation.outputs[1:]):
         raise UnsupportedOperatorError(f"{call.where}: snnc does not read the indices of a maximum.")
     kind = "max" if call.operation.op == "MaxPool" else "average"
-    ceil, count = bool(call.integer("ceil_mode")), bool(call.integer("count_include_pad"))
+    ceil, count = call.flag("ceil_mode"), call.flag("count_include_pad")
     if kind == "max" or not any(p for pair in padding for p in pair):
         count = False
     return [pooling(call.pool, call.node(0), kind, given, stride, padding, dilation, ceil, count)]
@@ -91,7 +91,7 @@ def _global(call: Call) -> list[Value]:
 
 
 def _batch_normalization(call: Call) -> list[Value]:
-    if call.integer("training_mode") or any(name for name in call.operation.outputs[1:]):
+    if call.flag("training_mode") or any(name for name in call.operation.outputs[1:]):
         raise UnsupportedOperatorError(f"{call.where}: it runs in training mode; export the model after eval().")
     x = call.node(0)
     scale, bias, mean, variance = (call.array(k, "parameter").astype(np.float64) for k in range(1, 5))

@@ -16,12 +16,14 @@ from snnc.compiler.graph import (
     Linear,
     OneToOne,
     Output,
+    Pad,
     Pool,
     Population,
     Reduce,
     Reshape,
     Scale,
     Slice,
+    Sparse,
     source_ports,
 )
 from snnc.compiler.shapes import port_map
@@ -124,7 +126,7 @@ def _read(e, t, now, history, given, shapes, batch):
     if t - e.delay >= 0:
         return history[(e.source, e.source_port), t - e.delay]
     shape = shapes[e.source, e.source_port]
-    if e.delay - t == 1 and (e.source, e.source_port) in given:
+    if (e.source, e.source_port) in given:
         return given[e.source, e.source_port].reshape(batch, *shape)
     return np.zeros((batch, *shape), F)
 
@@ -196,6 +198,15 @@ def _step(name, op, sums, now, memory, inputs, t, results):
         case Linear():
             y = sums["in"].reshape(len(sums["in"]), -1) @ op.weight.T
             now[name, "out"] = y if op.bias is None else y + op.bias
+        case Sparse():
+            y = np.zeros((len(sums["in"]), op.shape[0]), F)
+            x = sums["in"].reshape(len(y), -1)
+            for row in range(op.shape[0]):
+                for k in range(op.indptr[row], op.indptr[row + 1]):
+                    y[:, row] += op.weight[k] * x[:, op.indices[k]]
+            now[name, "out"] = y if op.bias is None else y + op.bias
+        case Pad():
+            now[name, "out"] = np.pad(sums["in"], [(0, 0), *op.padding])
         case OneToOne():
             now[name, "out"] = sums["in"] * (1 if op.weight is None else op.weight)
         case Add():
@@ -232,14 +243,15 @@ def _step(name, op, sums, now, memory, inputs, t, results):
 
 
 def _read_out(op, values):
-    stack = np.stack(values)
+    stack = np.stack(values)[op.start : op.stop]
     match op.readout:
         case "all":
-            pass
+            if op.layout.time_axis is None and len(stack) == 1:
+                stack = stack[0]
         case "last":
             stack = stack[-1]
         case kind:
-            stack = {"sum": np.sum, "mean": np.mean, "max": np.max}[kind](stack, axis=0)
+            stack = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min}[kind](stack, axis=0)
     first = [] if op.layout.time_axis is None else [op.layout.time_axis]
     if op.layout.batch_axis is None:
         stack = stack[:, 0] if first else stack[0]
