@@ -147,9 +147,13 @@ def _gather(call: Call) -> list[Value]:
     size = x.shape[axis]
     if index.size and not (-size <= index.min() and index.max() < size):
         raise ShapeError(f"{call.where}: an index is outside the {size} of axis {axis} of {list(x.shape)}.")
-    index = index % max(size, 1)
+    return [_picked(call, x, axis, index % max(size, 1))]
+
+
+def _picked(call: Call, x: Node, axis: int, index: Array) -> Node:
+    """Return the entries `index` of an axis, in place of which the axes of `index` stand."""
     if x.value is not None:
-        return [call.pool.const(np.take(x.value, index, axis))]
+        return call.pool.const(np.take(x.value, index, axis))
     flat = index.reshape(-1)
     if flat.size and (np.diff(flat) == 1).all():
         found = shaping.cut(call.pool, x, axis, int(flat[0]), flat.size)
@@ -157,7 +161,22 @@ def _gather(call: Call) -> list[Value]:
         found = shaping.concat(call.pool, tuple(shaping.cut(call.pool, x, axis, int(k), 1) for k in flat), axis)
     else:
         raise TimeMixingError(f"{call.where}: it gathers {flat.size} scattered entries; at most {_MAX_PICKS} are read.")
-    return [shaping.reshape(call.pool, found, x.shape[:axis] + index.shape + x.shape[axis + 1 :])]
+    return shaping.reshape(call.pool, found, x.shape[:axis] + index.shape + x.shape[axis + 1 :])
+
+
+def _gather_nd(call: Call) -> list[Value]:
+    """Pick entries by their places along the first axes, as one axis."""
+    x, index = call.node(0), call.array(1, "index").astype(np.int64)
+    depth = index.shape[-1] if index.ndim else 0
+    if call.integer("batch_dims") or not 1 <= depth <= len(x.shape):
+        raise UnsupportedOperatorError(
+            f"{call.where}: snnc reads places along the first axes of a value, {list(x.shape)}, without batch_dims."
+        )
+    sizes = np.array(x.shape[:depth])
+    if index.size and not ((-sizes <= index).all() and (index < sizes).all()):
+        raise ShapeError(f"{call.where}: an index is outside the first axes of {list(x.shape)}.")
+    joined = shaping.reshape(call.pool, x, (math.prod(x.shape[:depth]), *x.shape[depth:]))
+    return [_picked(call, joined, 0, np.ravel_multi_index(tuple(np.moveaxis(index % sizes, -1, 0)), x.shape[:depth]))]
 
 
 def _slice(call: Call) -> list[Value]:
@@ -242,6 +261,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "Concat": _concat,
     "Split": _split,
     "Gather": _gather,
+    "GatherND": _gather_nd,
     "Slice": _slice,
     "SequenceEmpty": lambda call: [()],
     "SequenceConstruct": lambda call: [tuple(call.nodes())],

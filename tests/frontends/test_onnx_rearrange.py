@@ -64,6 +64,13 @@ LAYERS = {
         lambda f, x: f("Gemm", f("Pad", x, pads(0, 2, 0, 1), np.array(0.5, F)), drawn(3, 8), transB=1),
         {Linear},
     ),
+    "places along several axes": (
+        (3, 4),
+        lambda f, x: f(
+            "Transpose", f("GatherND", f("Transpose", x, perm=[1, 2, 0]), np.array([[2, 1], [-3, 3], [0, 0], [2, 1]])), perm=[1, 0]
+        ),
+        set(),
+    ),
     "reflected": ((2, 5), lambda f, x: f("Pad", x, pads(0, 0, 2, 0, 0, 1), mode="reflect"), {Sparse}),
     "edge": ((2, 5), lambda f, x: f("Pad", x, pads(0, 0, 2, 0, 0, 1), mode="edge"), {Sparse}),
     "cropped": ((2, 5), lambda f, x: f("Pad", x, pads(0, 0, -1, 0, 0, 2)), set()),
