@@ -81,3 +81,9 @@ class InternalError(SnncError):
     """A fault in snnc itself."""
 
     code = "SNNC-E599"
+
+
+class FilledBufferError(SnncError):
+    """An array of past values is given for a buffer that starts with zeros."""
+
+    code = "SNNC-E532"

@@ -8,14 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from snnc.backends import session
 from snnc.backends.engine import Engine
 from snnc.backends.history import History, Progress
 from snnc.compiler.graph import Graph
+from snnc.compiler.parts import wholes
 from snnc.compiler.plan import Plan
-from snnc.errors import OutputFileError, ProjectFolderError
+from snnc.errors import FilledBufferError, OutputFileError, ProjectFolderError
 from snnc.files import whole_file
 from snnc.options import Options
 from snnc.project import PROFILE, Compiled
@@ -122,7 +124,15 @@ class Session(session.Session):
 
 def arrays_for(session: Session, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[dict[str, npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]:
     """Split named arrays into inputs and initial states; see :func:`with_own_name`."""
-    states = session.program.state_inputs
+    own, idle = session.program.state_inputs, session.graph.idle_inputs
+    filled = sorted(name for name in idle if idle[name] == "zeros" and np.any(arrays.get(name, 0)))
+    if filled:
+        raise FilledBufferError(
+            f"the array {filled[0]!r} holds other values than 0, and this buffer starts with zeros; leave it out, or export the past "
+            "values that it holds as states of their own."
+        )
+    arrays = {name: a for name, a in arrays.items() if name not in idle}
+    states = {*own, *wholes(own)}
     arrays = with_own_name(arrays, [i.label for i in session.program.inputs])
     return {k: v for k, v in arrays.items() if k not in states}, {k: v for k, v in arrays.items() if k in states}
 

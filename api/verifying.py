@@ -11,6 +11,7 @@ import numpy as np
 
 from snnc.compiler.graph import Array, Graph, Input, Output, Population
 from snnc.compiler.mapping.errors import TooBigError
+from snnc.compiler.parts import wholes
 from snnc.compiling import MOST_SAMPLES, Model, as_graph, open_graph, session_for
 from snnc.data import read_arrays
 from snnc.errors import ModelFormatError, OptionValueError
@@ -130,6 +131,6 @@ def _run(graph: Graph, arrays: Mapping[str, Array], target: str, seed: int) -> d
     options = Options(target=target, batch=min(batch, MOST_SAMPLES), seed=seed)
     if target != REFERENCE or graph.steps is None:
         options = replace(options, steps=graph.steps or steps)
-    known = {name for name, _ in graph.of_type(Input)} | set(graph.state_inputs)
+    known = {name for name, _ in graph.of_type(Input)} | {*graph.state_inputs, *wholes(graph.state_inputs), *graph.idle_inputs}
     with open_graph(graph, options) as session:
         return session.run(*arrays_for(session, {name: np.asarray(a) for name, a in arrays.items() if name in known}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from snnc.backends.arrays import checked
 from snnc.backends.engine import Array
 from snnc.backends.errors import DataShapeError, UnknownNameError
 from snnc.compiler.graph import StateRef
+from snnc.compiler.parts import apart, wholes
 from snnc.compiler.shapes import size
 from snnc.compiler.step_program import PopulationInfo, StepProgram
 
@@ -18,7 +20,8 @@ from snnc.compiler.step_program import PopulationInfo, StepProgram
 def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], batch: int) -> dict[tuple[str, str], Array]:
     """Turn names into (population id, canonical state or output buffer), and numbers or one sample's values into [B, n].
 
-    A state that delayed connections read as well is set for both.
+    A state that delayed connections read as well is set for both. States that are parts of an array, such as ``state[0]`` and
+    ``state[1]``, may be given as the whole array ``state``.
 
     Raises
     ------
@@ -30,9 +33,9 @@ def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], bat
     known = state_names(program)
     populations = {info.id: info for info in program.populations}
     found = {}
-    for name, value in given.items():
+    for name, value in apart(given, known).items():
         if name not in known:
-            raise UnknownNameError(f"there is no state {name!r}; {program.name!r} has {', '.join(known) or 'none'}.")
+            _refuse(program, name, known, np.shape(value))
         info = populations[known[name].node]
         for place in places(info, known[name].name):
             buffer = program.buffers.get(place)
@@ -45,6 +48,15 @@ def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], bat
             full = np.broadcast_to(array, (batch, *info.shape))
             found[info.id, place] = full.reshape(batch, size(info.shape))
     return found
+
+
+def _refuse(program: StepProgram, name: str, known: Mapping[str, StateRef], shape: tuple[int, ...]) -> NoReturn:
+    parts = wholes(known).get(name)
+    if parts:
+        raise DataShapeError(
+            f"the initial state {name!r} has shape {list(shape)}, which has no parts {', '.join(parts)}; give it as in the file."
+        )
+    raise UnknownNameError(f"there is no state {name!r}; {program.name!r} has {', '.join(known) or 'none'}.")
 
 
 def state_names(program: StepProgram) -> dict[str, StateRef]:

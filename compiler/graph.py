@@ -29,6 +29,7 @@ Shape: TypeAlias = tuple[int, ...]
 Kind: TypeAlias = Literal["spikes", "values"]
 Readout: TypeAlias = Literal["all", "last", "sum", "mean", "max", "min"]
 PoolKind: TypeAlias = Literal["average", "sum", "max"]
+Idle: TypeAlias = Literal["ignored", "zeros"]
 ReduceKind: TypeAlias = Literal["sum", "mean", "max"]
 
 
@@ -297,6 +298,8 @@ class Graph:
         Number of time steps when the model fixes it, else None.
     state_inputs
         Names under which a caller may give initial states (the explicit states of a single-step file).
+    idle_inputs
+        Inputs of the file that the network does without: what is given for them is "ignored", or has to be "zeros".
     assumptions
         Sentences that tell what the front end took for granted.
     """
@@ -305,6 +308,7 @@ class Graph:
         self.name = name
         self.steps = steps
         self.state_inputs: dict[str, StateRef] = {}
+        self.idle_inputs: dict[str, Idle] = {}
         self.assumptions: list[str] = []
         self.nx: nx.MultiDiGraph[str] = nx.MultiDiGraph()
 
@@ -372,7 +376,8 @@ class Graph:
     def copy(self) -> Graph:
         """Return a graph of its own that shares the (immutable) operations."""
         other = Graph(self.name, self.steps)
-        other.state_inputs, other.assumptions = dict(self.state_inputs), list(self.assumptions)
+        other.state_inputs, other.idle_inputs = dict(self.state_inputs), dict(self.idle_inputs)
+        other.assumptions = list(self.assumptions)
         other.nx = self.nx.copy()
         return other
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from snnc.compiler.errors import GraphDataError, SnncError
 from snnc.compiler.expression import parse_assignments, parse_expression, to_text
-from snnc.compiler.graph import Array, Edge, Graph, Layout, Operation, StateRef
+from snnc.compiler.graph import Array, Edge, Graph, Idle, Layout, Operation, StateRef
 from snnc.compiler.neuron import NeuronModel
 from snnc.compiler.surrogate import Surrogate
 
@@ -51,6 +51,7 @@ def graph_to_data(graph: Graph, keep: Keep) -> dict[str, Any]:
         "nodes": nodes,
         "edges": [[getattr(edge, key) for key in _EDGE] for edge in edges_in_order(graph)],
         "state_inputs": {name: asdict(ref) for name, ref in graph.state_inputs.items()},
+        "idle_inputs": dict(graph.idle_inputs),
         "assumptions": list(graph.assumptions),
     }
 
@@ -167,7 +168,7 @@ def _model_to_data(model: NeuronModel) -> dict[str, Any]:
 
 
 def _graph(data: object, find: Find) -> Graph:
-    wanted = ("version", "name", "steps", "models", "nodes", "edges", "state_inputs", "assumptions")
+    wanted = ("version", "name", "steps", "models", "nodes", "edges", "state_inputs", "idle_inputs", "assumptions")
     if isinstance(data, dict) and data.get("version") != VERSION:
         raise GraphDataError(f"it was written by another snnc (format {str(data.get('version'))[:20]}; this one reads {VERSION}).")
     given = _object(data, "the network", wanted)
@@ -185,6 +186,10 @@ def _graph(data: object, find: Find) -> Graph:
     for name, ref in _mapping(given["state_inputs"], "state_inputs").items():
         ends = _object(ref, f"state input {name!r}", ("node", "name"))
         graph.state_inputs[name] = StateRef(_text(ends["node"], "its node"), _text(ends["name"], "its name"))
+    for name, kind in _mapping(given["idle_inputs"], "idle_inputs").items():
+        if kind not in get_args(Idle):
+            raise _wrong(f"idle input {name!r}", f"one of {', '.join(get_args(Idle))}", kind)
+        graph.idle_inputs[name] = kind
     graph.assumptions = [_text(a, "an assumption") for a in _list(given["assumptions"], "assumptions", MAX_NODES)]
     return graph
 

@@ -15,14 +15,14 @@ def differences(one: Graph, other: Graph) -> list[str]:
     """Say in sentences how two graphs differ; an empty list: they are the same.
 
     Compared is all that a graph holds: names and order of nodes and edges, operations, ports, delays, layouts, neuron models,
-    surrogates, what is learnable, state inputs, steps, name and assumptions. Arrays are equal when their shapes are, and their values in
-    float32, the type that networks are computed in.
+    surrogates, what is learnable, state inputs, idle inputs, steps, name and assumptions. Arrays are equal when their shapes are, and
+    their values in float32, the type that networks are computed in.
     """
     return list(_differences(one, other))
 
 
 def _differences(one: Graph, other: Graph) -> Iterator[str]:
-    for what in ("name", "steps", "state_inputs", "assumptions", "names"):
+    for what in ("name", "steps", "state_inputs", "idle_inputs", "assumptions", "names"):
         first, second = getattr(one, what), getattr(other, what)
         if first != second or (isinstance(first, dict) and list(first) != list(second)):
             yield f"{what}: {first} and {second}"

@@ -36,6 +36,7 @@ from snnc.frontends.onnx.errors import (
     OnnxError,
     ReadoutError,
     SelfCheckError,
+    StatePairError,
     StepGraphError,
     TimeMixingError,
     TimeVaryingError,
@@ -45,6 +46,7 @@ from snnc.frontends.onnx.errors import (
 from snnc.frontends.onnx.flatten import Handler, Run
 from snnc.frontends.onnx.node import Node, Pool, Shape
 from snnc.frontends.onnx.operation import Subgraph, parse
+from snnc.frontends.onnx.packed import Parts, advised, joined, parts_of
 from snnc.frontends.onnx.pairing import pair_states
 from snnc.frontends.onnx.reader import notes_of, opset_of, read_model
 from snnc.frontends.onnx.readout import accumulated, roll_output
@@ -76,6 +78,8 @@ HANDLERS: Final[Mapping[str, Handler]] = {
 
 _REPLICAS: Final = 4
 MIN_STEPS: Final = 3
+_UNEXPLAINED: Final = (InitialStateError, StepGraphError, TimeMixingError, TimeVaryingError, SelfCheckError)
+"""Errors that another reading of the same file may not have."""
 
 
 @dataclass(frozen=True)
@@ -231,12 +235,22 @@ def _recover(source: _Source, sizes: Mapping[str, int], dynamic: Mapping[str, in
     outputs = _run(source, pool, inputs)
     axes = find_axes(pool, alive_from(list(outputs.values())))
     if axes:
-        open_time = {n for n, a in axes.items() if source.inputs[n][a] in dynamic}
-        line = timeline(pool, axes, 0)
-        return _unrolled(source, pool, line, shapes, None if open_time else line.steps, outputs)
-    pairs = pair_states(inputs, outputs)
+        open_time = any(source.inputs[n][a] in dynamic for n, a in axes.items())
+        try:
+            line = timeline(pool, axes, 0)
+            return _unrolled(source, pool, line, shapes, None if open_time else line.steps, outputs)
+        except OnnxError:
+            pairs = _packed_pairs(axes, inputs, outputs)
+            if not pairs:
+                raise
+    else:
+        pairs = pair_states(inputs, outputs)
     if pairs:
-        return _single(source, shapes, pairs)
+        parts = parts_of(pool, inputs, {n: outputs[o] for n, o in pairs.items()})
+        try:
+            return _single(source, shapes, pairs) if parts is None else _apart(source, shapes, pairs, parts)
+        except _UNEXPLAINED as error:
+            raise advised(error, pool, pairs) from None
     line = static_timeline(pool, outputs)
     return _unrolled(source, pool, line, shapes, line.steps, outputs)
 
@@ -267,23 +281,44 @@ def _read(line: Timeline, finished: Callable[[Roller], Imported]) -> Imported:
     first = Roller(line)
     try:
         return finished(first)
-    except (InitialStateError, StepGraphError, TimeMixingError, TimeVaryingError, SelfCheckError) as error:
+    except _UNEXPLAINED as error:
         for reading in READINGS[1:] if first.moved else ():
             with suppress(OnnxError):
                 return finished(Roller(line, reading))
         raise error
 
 
-def _single(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str]) -> Imported:
+def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dict[str, Node]) -> dict[str, str]:
+    """Return the states of a file whose inputs with an axis that looks like time are all states: it may be their packing."""
+    with suppress(StatePairError):
+        pairs = pair_states(inputs, outputs)
+        return pairs if set(axes) <= set(pairs) else {}
+    return {}
+
+
+def _apart(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: Parts) -> Imported:
+    """Read a single step with its states taken apart or whole: as the step puts them together first."""
+    first, second = (parts, None) if parts.packed else (None, parts)
+    try:
+        return _single(source, shapes, pairs, first)
+    except OnnxError:
+        with suppress(OnnxError):
+            return _single(source, shapes, pairs, second)
+        raise
+
+
+def _single(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: Parts | None = None) -> Imported:
     """Replicate a single step with its states fed back, so that it looks like an unrolled file."""
     pool = Pool()
-    data, count = {n: s for n, s in shapes.items() if n not in pairs}, source.replicas
+    data, count = {n: s for n, s in shapes.items() if n not in pairs}, max(source.replicas, _REPLICAS + (parts.depth if parts else 0))
     sequences = {n: pool.input(n, (count, *s)) for n, s in data.items()}
-    states = {n: pool.input(n, shapes[n]) for n in pairs}
+    states = parts.start(pool) if parts else {n: pool.input(n, shapes[n]) for n in pairs}
+    given = parts.shapes if parts else {n: shapes[n] for n in pairs}
     rows: dict[str, list[Node]] = {name: [] for name in source.graph.outputs}
     for t in range(count):
-        given = {n: shaping.take(pool, x, 0, t) for n, x in sequences.items()}
-        outputs = _run(source, pool, {**given, **states}, t)
+        now = {n: shaping.take(pool, x, 0, t) for n, x in sequences.items()}
+        outputs = _run(source, pool, {**now, **states}, t)
+        outputs |= {o: joined(pool, outputs[o]) for o in pairs.values()} if parts else {}
         for name, node in outputs.items():
             rows[name].append(node)
         states = {n: outputs[o] for n, o in pairs.items()}
@@ -292,7 +327,7 @@ def _single(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, st
     for name, nodes in rows.items():
         if nodes[-1].value is not None:
             raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
-    full = {**shapes, **{n: x.shape for n, x in sequences.items()}}
+    full = {**shapes, **given, **{n: x.shape for n, x in sequences.items()}}
 
     def finished(roller: Roller) -> Imported:
         results = [Result(n, roller.roll(dict(enumerate(r))), "all", 0, r[-1].shape, tuple(r)) for n, r in rows.items()]
@@ -302,7 +337,15 @@ def _single(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, st
     graph = found.graph
     paired = ", ".join(f"{i} -> {o}" for i, o in pairs.items())
     graph.assumptions.append(f"The file is one time step; its states are carried on as {paired}.")
-    dead = [n for n in pairs if n not in graph.state_inputs]
+    if parts:
+        graph.state_inputs = {n: graph.state_inputs[n] for n in (*given, *graph.state_inputs) if n in graph.state_inputs}
+        graph.assumptions.extend(
+            f"The buffer '{n}' moves on by one entry a step; it starts with zeros, and other contents cannot be given."
+            for n in parts.buffers
+        )
+        graph.idle_inputs |= dict.fromkeys(parts.buffers, "zeros")
+    dead = [n for n in given if n not in graph.state_inputs]
+    graph.idle_inputs |= dict.fromkeys(dead, "ignored")
     if dead:
         graph.assumptions.append(f"The initial states {', '.join(dead)} have no effect in the file; values given for them are ignored.")
     return found

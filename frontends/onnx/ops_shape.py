@@ -90,6 +90,8 @@ def _unsqueeze(call: Call) -> list[Value]:
     given = call.ints(1, "axes") if call.has(1) else call.attribute("axes", ())
     rank = len(x.shape) + len(given)  # type: ignore[arg-type]
     axes = {call.axis(a, rank) for a in given}  # type: ignore[attr-defined]
+    if len(axes) < len(given):  # type: ignore[arg-type]
+        raise MalformedGraphError(f"{call.where}: its axes {list(given)} name one axis twice.")  # type: ignore[call-overload]
     rest = iter(x.shape)
     return [shaping.reshape(call.pool, x, tuple(1 if k in axes else next(rest) for k in range(rank)))]
 

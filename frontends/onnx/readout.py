@@ -5,13 +5,14 @@ Over all steps, or over some that follow one another.
 
 from __future__ import annotations
 
+import math
 from typing import Final, cast
 
 import numpy as np
 
 from snnc.compiler.graph import Readout
 from snnc.frontends.onnx import shaping
-from snnc.frontends.onnx.elementwise import elementwise
+from snnc.frontends.onnx.elementwise import ELEMENTWISE, elementwise
 from snnc.frontends.onnx.errors import ReadoutError, TimeMixingError
 from snnc.frontends.onnx.node import Node, Pool
 from snnc.frontends.onnx.roll import Const, Operand, Ref, Roller, StepClass
@@ -62,10 +63,10 @@ def _bounds(line: Timeline, window: Window) -> tuple[int, int | None]:
 
 def _check_stack(line: Timeline, name: str, output: Node) -> None:
     """Refuse an output that is made from values of all steps, which are neither in the order of the steps nor summed up."""
-    node = output
+    node, behind = output, list[Node]()
     for _ in range(_MAX_POST):
         if node.op == "concat":
-            _check_parts(line, name, output, node)
+            _check_parts(line, name, output, node, behind)
         if node.op == "put":
             raise TimeMixingError(
                 f"the output '{name}' of shape {list(output.shape)} is written entry by entry, but not in the order of "
@@ -74,26 +75,47 @@ def _check_stack(line: Timeline, name: str, output: Node) -> None:
         live = [n for n in node.inputs if n.value is None]
         if len(live) != 1 or node.op == "reduce":
             return
+        behind.insert(0, node)
         node = live[0]
 
 
-def _check_parts(line: Timeline, name: str, output: Node, node: Node) -> None:
+def _check_parts(line: Timeline, name: str, output: Node, node: Node, behind: list[Node]) -> None:
     late, depths = [line.latest[n.id] for n in node.inputs], [n.depth for n in node.inputs]
     apart = len(set(late)) == len(late)
     one_by_one = len(late) == line.steps and (apart or len(set(depths)) == len(depths))
     strided = apart and len(late) > 2 and line.latest[output.id] - min(late) >= len(late)
     if not line.timed or not (one_by_one or strided) or len({n.signature for n in node.inputs}) > 1:
         return
-    if late == list(range(line.steps)) and node is output and len(late) != output.shape[cast("int", node.attrs[0])]:
+    if late == list(range(line.steps)) and _joins(node, behind):
         raise ReadoutError(
             f"the output '{name}' of shape {list(output.shape)} joins the steps along an axis that holds something else too (the batch or "
-            "neurons); stack them along an axis of their own (torch.stack instead of torch.cat)."
+            "neurons); stack them along an axis of their own (torch.stack instead of torch.cat, and no flatten or view over that axis)."
         )
     raise TimeMixingError(
         f"the output '{name}' is made from {len(late)} values that do not follow the steps of the input one by one (reversed, strided or "
         "future steps, or a layer over time); snnc reads causal models whose outputs are in order. Stack the values of all steps, or of "
         "some that follow one another, in their order."
     )
+
+
+def _joins(stack: Node, behind: list[Node]) -> bool:
+    """Tell whether the axis of a stack of steps, followed through the nodes behind it, holds something else too at the end."""
+    axis, shape = cast("int", stack.attrs[0]), stack.shape
+    joined = shape[axis] != len(stack.inputs)
+    for node in behind:
+        if node.op == "reshape":
+            outer = math.prod(shape[:axis])
+            inside = max(k for k in range(len(node.shape)) if math.prod(node.shape[:k]) <= outer)
+            joined |= node.shape[inside] != shape[axis]
+            axis = inside
+        elif node.op == "transpose":
+            axis = node.attrs.index(axis)
+        elif node.op in ELEMENTWISE:
+            axis += len(node.shape) - len(shape)
+        elif node.op != "linear" or axis == len(shape) - 1:
+            return False
+        shape = node.shape
+    return joined
 
 
 def _summary(pool: Pool, line: Timeline, output: Node) -> tuple[Readout, Window] | None:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from snnc.compiler.parts import part_of, taken
 from snnc.frontends.onnx.node import Array, Shape
 
 
@@ -73,5 +74,9 @@ class Given:
 
     def whole(self, name: str) -> Array:
         """Return a whole input; zeros where nobody gave it."""
-        given = self.arrays.get(name)
-        return np.zeros(self.inputs.shapes[name]) if given is None else np.asarray(given, np.float64)
+        shape, given = self.inputs.shapes[name], self.arrays.get(name)
+        part = None if given is not None else part_of(name)
+        if part is not None and part[0] in self.arrays:
+            given = taken(self.arrays[part[0]], name)
+            given = None if given is None else np.broadcast_to(given, shape) if not given.ndim else given.reshape(shape)
+        return np.zeros(shape) if given is None else np.asarray(given, np.float64)

@@ -180,6 +180,12 @@ def test_a_switch_that_is_neither_on_nor_off(tmp_path):
     refused(saved(f, tmp_path), errors.MalformedGraphError, "'keepdims' is 4; it is 0 or 1")
 
 
+def test_an_axis_that_is_named_twice(tmp_path):
+    f = File()
+    f("Unsqueeze", "x", np.array([0, 0]))
+    refused(saved(f, tmp_path), errors.MalformedGraphError, "name one axis twice")
+
+
 def test_an_index_that_depends_on_data(tmp_path):
     f = File()
     index = f("Cast", f("Greater", f("ReduceMax", "x", keepdims=0), 0.0), to=TensorProto.INT64)

@@ -125,10 +125,25 @@ def test_a_reversed_input_is_refused(tmp_path):
         load_onnx(saved(f, tmp_path, None))
 
 
-def test_steps_joined_along_the_batch_are_refused_with_advice(tmp_path):
+@pytest.mark.parametrize("how", ["concat", "flatten", "layer behind", "batch in front"])
+def test_steps_joined_along_the_batch_are_refused_with_advice(tmp_path, how):
     f, mems, _ = network()
-    f("Concat", *mems, axis=0)
+    if how == "concat":
+        f("Concat", *mems, axis=0)
+    elif how == "batch in front":
+        f("Reshape", f("Transpose", stacked(f, mems), perm=[1, 0, 2]), np.array([B * T, N]))
+    else:
+        f("Reshape", stacked(f, mems), np.array([T * B, N]))
+    if how == "layer behind":
+        f("Mul", f("Gemm", f.nodes[-1].output[0], drawn(3, N), transB=1), 0.5)
     with pytest.raises(ReadoutError, match=r"torch\.stack"):
+        load_onnx(saved(f, tmp_path, None))
+
+
+def test_a_layer_over_all_steps_is_refused_as_one(tmp_path):
+    f, mems, _ = network()
+    f("Gemm", f("Concat", *mems, axis=1), drawn(3, T * N), transB=1)
+    with pytest.raises(TimeMixingError, match="layer over time"):
         load_onnx(saved(f, tmp_path, None))
 
 
