@@ -6,6 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("fixed", derandomize=True, database=None)
+settings.register_profile("search")
+settings.load_profile(os.environ.get("SNNC_HYPOTHESIS", "fixed"))
+"""The same examples in every run; SNNC_HYPOTHESIS=search draws others."""
 
 ROOT = Path(__file__).parents[1]
 
