@@ -19,10 +19,11 @@ from snnc.frontends.ann2snn.matching import Piece, match
 from snnc.frontends.ann2snn.operators import handlers
 from snnc.frontends.ann2snn.running import check_affordable
 from snnc.frontends.load import load
-from snnc.frontends.onnx.errors import MalformedGraphError, OnnxError, SelfCheckError, ShapeError, TooLargeError, UnforeseenError
+from snnc.frontends.onnx.errors import MalformedGraphError, OnnxError, SelfCheckError, ShapeError
 from snnc.frontends.onnx.evaluate import Evaluator
 from snnc.frontends.onnx.execute import Runner
 from snnc.frontends.onnx.flatten import Run
+from snnc.frontends.onnx.guard import refusing
 from snnc.frontends.onnx.node import Node, Pool, Shape
 from snnc.frontends.onnx.operation import Subgraph, parse
 from snnc.frontends.onnx.reader import opset_of, read_model
@@ -81,20 +82,11 @@ def recognise(path: Path, *, compare: bool = True) -> ReluNetwork:
 
     With `compare`, what was read and the file are run on random samples and have to agree.
     """
-    try:
+    with refusing(path, "converted", "report the file"):
         network, pool, outputs = _recognised(read_model(path), path.stem)
         if compare:
             _compare(network.graph, pool, outputs)
         return network
-    except (RecursionError, MemoryError) as error:
-        raise TooLargeError(f"{path} nests too deep or needs more memory than there is ({type(error).__name__}).") from None
-    except SnncError:
-        raise
-    except Exception as error:  # a file that no check foresaw is refused like any other
-        raise UnforeseenError(
-            f"{path} cannot be converted, for a reason that snnc does not foresee ({type(error).__name__}: {str(error)[:120]}); "
-            "report the file."
-        ) from error
 
 
 def _spikes(path: Path) -> bool:

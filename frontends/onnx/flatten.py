@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from snnc.compiler.errors import SnncError
 from snnc.frontends.onnx.errors import DataDependentError, MalformedGraphError, TooLargeError, UnsupportedOperatorError
-from snnc.frontends.onnx.node import Array, Level, Node, Pool, Tensor
+from snnc.frontends.onnx.node import Array, Level, Node, Pool, Shape, Tensor
 from snnc.frontends.onnx.operation import Operation, Subgraph
 
 Value: TypeAlias = "Node | tuple[Node, ...] | None"
@@ -185,6 +185,15 @@ class Call:
         if value not in (0, 1):
             raise MalformedGraphError(f"{self.where}: its attribute '{name}' is {value}; it is 0 or 1.")
         return value == 1
+
+    def numbers(self, name: str, default: Shape) -> Shape:
+        """Return an attribute of as many integers as `default` has."""
+        value = self.attribute(name)
+        if value is None:
+            return default
+        if not isinstance(value, tuple) or len(value) != len(default):
+            raise MalformedGraphError(f"{self.where}: its attribute '{name}' is {value}; {len(default)} numbers are needed.")
+        return tuple(int(v) for v in value)
 
     def axes(self, rank: int, index: int) -> tuple[int, ...] | None:
         """Return the axes of an operator that takes them as an attribute or, in later opsets, as an input."""

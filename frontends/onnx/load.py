@@ -40,10 +40,9 @@ from snnc.frontends.onnx.errors import (
     StepGraphError,
     TimeMixingError,
     TimeVaryingError,
-    TooLargeError,
-    UnforeseenError,
 )
 from snnc.frontends.onnx.flatten import Handler, Run
+from snnc.frontends.onnx.guard import refusing
 from snnc.frontends.onnx.node import Node, Pool, Shape
 from snnc.frontends.onnx.operation import Subgraph, parse
 from snnc.frontends.onnx.packed import Parts, advised, joined, parts_of
@@ -158,7 +157,7 @@ def read_onnx(path: str | Path, shapes: Mapping[str, Shape] | None = None) -> Im
         See :func:`load_onnx`.
     """
     path = Path(path)
-    try:
+    with refusing(path, "read", "export a single step with its states as inputs and outputs, and report the file"):
         model = read_model(path)
         source = _Source(path.stem, parse(model.graph, opset_of(model)), _declared(model), shapes)
         found, doubt = _described(source, *notes_of(model))
@@ -166,15 +165,6 @@ def read_onnx(path: str | Path, shapes: Mapping[str, Shape] | None = None) -> Im
             found = _bound(source)
             found.graph.assumptions.extend(doubt)
         return replace(found, declared=source.inputs)
-    except (RecursionError, MemoryError) as error:
-        raise TooLargeError(f"{path} nests too deep or needs more memory than there is ({type(error).__name__}).") from None
-    except SnncError:
-        raise
-    except Exception as error:  # a file that no check foresaw is refused like any other
-        raise UnforeseenError(
-            f"{path} cannot be read, for a reason that snnc does not foresee ({type(error).__name__}: {str(error)[:120]}); "
-            "export a single step with its states as inputs and outputs, and report the file."
-        ) from error
 
 
 def _described(source: _Source, notes: object, digest: object) -> tuple[Imported | None, list[str]]:

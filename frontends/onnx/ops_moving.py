@@ -13,7 +13,7 @@ from snnc.frontends.onnx import shaping
 from snnc.frontends.onnx.elementwise import elementwise
 from snnc.frontends.onnx.errors import MalformedGraphError, NotYetError, ShapeError, TooLargeError, UnsupportedOperatorError
 from snnc.frontends.onnx.flatten import Call, Handler, Value
-from snnc.frontends.onnx.node import MAX_CONSTANT, Array, Node, Pool, Shape, check_size
+from snnc.frontends.onnx.node import MAX_CONSTANT, Array, Node, Pool, check_size
 from snnc.frontends.onnx.windowed import convolution
 
 _MAX_PIECES: Final = 4096
@@ -56,10 +56,7 @@ def _pad(call: Call) -> list[Value]:
     value = float(call.array(2, "constant").reshape(-1)[0]) if call.has(2) else 0.0
     for k, axis in enumerate(axes):
         before, after = pads[k], pads[k + len(axes)]
-        low, high = max(0, -before), x.shape[axis] - max(0, -after)
-        if high <= low:
-            raise ShapeError(f"{call.where}: pads of {before} and {after} leave nothing of axis {axis} of {list(x.shape)}.")
-        x = shaping.cut(call.pool, x, axis, low, high - low)
+        x = _cropped(call, x, axis, before, after)
         before, after = max(0, before), max(0, after)
         if not before and not after:
             continue
@@ -69,6 +66,14 @@ def _pad(call: Call) -> list[Value]:
         else:
             x = choose(call.pool, x, axis, _around(call, mode, x.shape[axis], before, after))
     return [x]
+
+
+def _cropped(call: Call, x: Node, axis: int, before: int, after: int) -> Node:
+    """Cut off what negative pads take away."""
+    low, high = max(0, -before), x.shape[axis] - max(0, -after)
+    if high <= low:
+        raise ShapeError(f"{call.where}: pads of {before} and {after} leave nothing of axis {axis} of {list(x.shape)}.")
+    return shaping.cut(call.pool, x, axis, low, high - low)
 
 
 def _around(call: Call, mode: str, size: int, before: int, after: int) -> Array:
@@ -199,9 +204,9 @@ def _conv_transpose(call: Call) -> list[Value]:
     if call.attribute("auto_pad", "NOTSET") not in ("NOTSET", "", "VALID") or call.attribute("output_shape") is not None:
         raise NotYetError(f"{call.where}: ConvTranspose with 'auto_pad' or 'output_shape' is not read yet; give 'pads'.")
     stride, dilation, extra = (
-        _numbers(call, n, d) for n, d in (("strides", ones), ("dilations", ones), ("output_padding", (0,) * len(kernel)))
+        call.numbers(n, d) for n, d in (("strides", ones), ("dilations", ones), ("output_padding", (0,) * len(kernel)))
     )
-    pads = _numbers(call, "pads", (0,) * (2 * len(kernel)))
+    pads = call.numbers("pads", (0,) * (2 * len(kernel)))
     if min((*stride, *dilation)) < 1 or min((*pads, *extra)) < 0:
         raise MalformedGraphError(f"{call.where}: strides and dilations are 1 or more, pads 0 or more.")
     groups = call.integer("group", 1)
@@ -211,20 +216,12 @@ def _conv_transpose(call: Call) -> list[Value]:
         x = _spread(call.pool, x, k + 2, s)
     for k, (n, d, e) in enumerate(zip(kernel, dilation, extra, strict=True)):
         reach = (n - 1) * d
-        x = _fitted(call, x, k + 2, reach - pads[k], reach - pads[k + len(kernel)] + e)
+        before, after = reach - pads[k], reach - pads[k + len(kernel)] + e
+        x = pad(call.pool, _cropped(call, x, k + 2, before, after), k + 2, max(0, before), max(0, after))
     flipped = weight.value.reshape(groups, weight.shape[0] // groups, *weight.shape[1:]).swapaxes(1, 2)
     flipped = np.flip(flipped, tuple(range(3, flipped.ndim))).reshape(groups * weight.shape[1], weight.shape[0] // groups, *kernel)
     made = call.pool.const(np.ascontiguousarray(flipped))
     return [convolution(call.pool, x, made, bias, ones, ((0, 0),) * len(kernel), dilation, groups)]
-
-
-def _numbers(call: Call, name: str, default: Shape) -> Shape:
-    value = call.attribute(name)
-    if value is None:
-        return default
-    if not isinstance(value, tuple) or len(value) != len(default):
-        raise MalformedGraphError(f"{call.where}: its attribute '{name}' is {value}; {len(default)} numbers are needed.")
-    return tuple(int(v) for v in value)
 
 
 def _spread(pool: Pool, x: Node, axis: int, stride: int) -> Node:
@@ -238,13 +235,6 @@ def _spread(pool: Pool, x: Node, axis: int, stride: int) -> Node:
     return shaping.cut(
         pool, shaping.reshape(pool, wide, (*x.shape[:axis], size * stride, *x.shape[axis + 1 :])), axis, 0, (size - 1) * stride + 1
     )
-
-
-def _fitted(call: Call, x: Node, axis: int, before: int, after: int) -> Node:
-    low, high = max(0, -before), x.shape[axis] - max(0, -after)
-    if high <= low:
-        raise ShapeError(f"{call.where}: its pads leave nothing of axis {axis}.")
-    return pad(call.pool, shaping.cut(call.pool, x, axis, low, high - low), axis, max(0, before), max(0, after))
 
 
 def _cumulative(call: Call) -> list[Value]:

@@ -16,19 +16,10 @@ from snnc.frontends.onnx.window import Pairs
 from snnc.frontends.onnx.windowed import convolution, pooling
 
 
-def _ints(call: Call, name: str, default: Shape) -> Shape:
-    value = call.attribute(name)
-    if value is None:
-        return default
-    if not isinstance(value, tuple) or len(value) != len(default):
-        raise MalformedGraphError(f"{call.where}: its attribute '{name}' is {value}; {len(default)} numbers are needed.")
-    return tuple(int(v) for v in value)
-
-
 def _padding(call: Call, size: Shape, kernel: Shape, stride: Shape, dilation: Shape) -> Pairs:
     mode = call.attribute("auto_pad", "NOTSET")
     if mode in ("NOTSET", ""):
-        pads = _ints(call, "pads", (0,) * (2 * len(kernel)))
+        pads = call.numbers("pads", (0,) * (2 * len(kernel)))
         return tuple(zip(pads[: len(kernel)], pads[len(kernel) :], strict=True))
     if mode == "VALID":
         return ((0, 0),) * len(kernel)
@@ -51,7 +42,7 @@ def _windows(call: Call, kernel: Shape) -> tuple[Shape, Pairs, Shape]:
     size, ones = call.node(0).shape[2:], (1,) * len(kernel)
     if len(size) != len(kernel) or not kernel:
         raise ShapeError(f"{call.where}: windows {list(kernel)} over a value of shape {list(call.node(0).shape)}.")
-    stride, dilation = _ints(call, "strides", ones), _ints(call, "dilations", ones)
+    stride, dilation = call.numbers("strides", ones), call.numbers("dilations", ones)
     _positive(call, kernel, stride, dilation)
     return stride, _padding(call, size, kernel, stride, dilation), dilation
 
@@ -62,7 +53,7 @@ def _conv(call: Call) -> list[Value]:
     if weight.value is None or (bias is not None and bias.value is None):
         raise UnsupportedOperatorError(f"{call.where}: snnc reads convolutions with constant weights.")
     kernel = weight.shape[2:]
-    if _ints(call, "kernel_shape", kernel) != kernel:
+    if call.numbers("kernel_shape", kernel) != kernel:
         raise ShapeError(f"{call.where}: its attribute 'kernel_shape' does not fit the weight {list(weight.shape)}.")
     stride, padding, dilation = _windows(call, kernel)
     return [convolution(call.pool, x, weight, bias, stride, padding, dilation, call.integer("group", 1))]

@@ -1,0 +1,42 @@
+"""Whatever goes wrong while a file is read is an error with a code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from snnc.compiler.errors import SnncError
+from snnc.frontends.onnx.errors import TooLargeError, UnforeseenError
+
+
+@contextmanager
+def refusing(path: Path, what: str, advice: str) -> Iterator[None]:
+    """Turn every exception into a refusal of the file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    what
+        What cannot be done with it: "read", "converted".
+    advice
+        What to do when snnc has no other word for the reason.
+
+    Raises
+    ------
+    TooLargeError
+        The file exhausts the stack or the memory.
+    UnforeseenError
+        No check foresaw the file.
+    """
+    try:
+        yield
+    except (RecursionError, MemoryError) as error:
+        raise TooLargeError(f"{path} nests too deep or needs more memory than there is ({type(error).__name__}).") from None
+    except SnncError:
+        raise
+    except Exception as error:  # a file that no check foresaw is refused like any other
+        raise UnforeseenError(
+            f"{path} cannot be {what}, for a reason that snnc does not foresee ({type(error).__name__}: {str(error)[:120]}); {advice}."
+        ) from error
