@@ -53,6 +53,7 @@ def compile(
     output: str | Path | None = None,
     dt: float | None = None,
     input_kind: Kind | None = None,
+    gradient_window: str | float | tuple[float, float] | None = None,
 ) -> Session:
     """Compile a network for a target.
 
@@ -82,6 +83,9 @@ def compile(
         Seconds a step, for models in continuous time.
     input_kind
         ``"spikes"`` or ``"values"``: what the inputs hold, where the model does not say.
+    gradient_window
+        Restrict every surrogate derivative to ``low < x < high`` (x: membrane minus threshold); one number is `low`. Neurons outside
+        take no gradient, so machines move less; the gradient is another one, see the page on the gradient window.
 
     Raises
     ------
@@ -96,7 +100,7 @@ def compile(
     ...     session.run(np.ones((5, 1, 4)))["output"].shape
     (5, 1, 2)
     """
-    chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode)
+    chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, gradient_window=gradient_window)
     graph = as_graph(model, dt=dt, input_kind=input_kind)
     if output is None:
         return open_graph(graph, chosen, calibrate)
@@ -194,7 +198,7 @@ def _compiled(graph: Graph, chosen: Options, calibrate: Data | None, source: str
     from snnc.activity import measure_activity
     from snnc.compiler.lower import lower
 
-    program = lower(graph, steps=chosen.steps)
+    program = lower(graph, surrogate=chosen.surrogate, gradient_window=chosen.gradient_window, steps=chosen.steps)
     return compile_graph(graph, chosen, measure_activity(program, sequences(program, calibrate), f"measured on {source}"))
 
 

@@ -66,7 +66,14 @@ def _lowered(graph: Graph, chosen: Options) -> StepProgram:
     """Write `graph` as a step program in a form that the target runs."""
     if chosen.target != REFERENCE:
         graph = FillSparse(trains=chosen.loss is not None)(graph)
-    return lower(graph, loss=chosen.loss, optimizer=chosen.optimizer, surrogate=chosen.surrogate, steps=chosen.steps)
+    return lower(
+        graph,
+        loss=chosen.loss,
+        optimizer=chosen.optimizer,
+        surrogate=chosen.surrogate,
+        gradient_window=chosen.gradient_window,
+        steps=chosen.steps,
+    )
 
 
 def _plan(program: StepProgram, target: Target, steps: int, chosen: Options, activity: Activity | None) -> Plan:
