@@ -6,7 +6,8 @@ from typing import Final
 
 from snnc.backends.poplar.equations import loads, needed, reads, statements
 from snnc.backends.poplar.forward import BlockVertex, clock_fields, first_field
-from snnc.backends.poplar.links import bus_fields, gradient_fields, incoming, is_shared, parameter_field
+from snnc.backends.poplar.gradient_windows import cleared, partial_name, returned
+from snnc.backends.poplar.links import bus_fields, gradient_fields, incoming, is_shared, parameter_field, weight_fields
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, Field, integer, number, scalar, vector
 from snnc.compiler.step_operations import NeuronAdjoint, RecordAdjoint
@@ -47,7 +48,10 @@ def add_backward(net: Network, assembly: Assembly, population: PopulationInfo) -
 
 def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
     links = [link for link in incoming(net, population.id) if link.learned]
-    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *gradient_fields(links)]
+    back = [link for link in incoming(net, population.id) if link.returned]
+    both = [link for link in incoming(net, population.id) if link.learned or link.returned]
+    fields = [*clock_fields(net, population.id), *bus_fields(net, both, backward=True), *gradient_fields(links), *weight_fields(back)]
+    fields += [vector("InOut", "float", f"partial{k.index}", f"{partial_name(k.connection)}[b.index]") for k in back]
     zeros: list[Body] = [_zero_of(net, fields, link.index, link.connection, population) for link in links]
     places: dict[str, str] = {}
     stores = _state_adjoints(net, assembly, population, step, fields, places, zeros)
@@ -58,7 +62,7 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
         own = assembly.cells(population.id, f"d_{current}_own", "1", f"gradient of a current of {population.label}")
         fields.append(vector("Output", "float", f"delta{port}", f"{own}[b.index]"))
         stores.append({"name": f"delta{port}[n]", "value": f"d_i{port}"})
-        if any(c.port == port and net.input_gradient(c.id) for c in net.incoming(population.id)):
+        if any(c.port == port and net.input_gradient(c.id) and not net.returns(c.id) for c in net.incoming(population.id)):
             sent = assembly.variable(
                 "Tensor", f"d_{current}", f'layout.matrix({population.id}, "d_{current}")', "the same, for its sources"
             )
@@ -72,7 +76,14 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
             found, places[f"a{index}"] = parameter_field(net, population.id, parameter, f"param{index}")
             fields.append(found)
     _stored(population, step, fields, places, used)
+    came, bodies, rings = returned(net, population, step, used)
+    fields += [*came, *(first_field(net, population.id) or ([number("first", "b.first")] if bodies else []))]
+    fields += [integer("last", "ITERATIONS - 1")] if rings else []
     body: Body = {
+        "rings": rings,
+        "returned": bodies,
+        "cleared": [link.body() for link in back if cleared(net, link.connection)],
+        "partials": [link.body() for link in back],
         "pointers": [],
         "zeros": zeros,
         "outputs": _outputs(net, assembly, population, step, fields, used),

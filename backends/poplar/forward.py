@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from snnc.backends.poplar.equations import loads, needed, reads, statements
+from snnc.backends.poplar.gradient_windows import near_code
 from snnc.backends.poplar.links import bus_fields, incoming, parameter_field, weight_fields
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
 from snnc.compiler.kernel import Kernel
+from snnc.compiler.near import argument_name, with_arguments
 from snnc.compiler.step_operations import NeuronStep
 from snnc.compiler.step_program import PopulationInfo
 
@@ -71,13 +73,16 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
     masks, sent = _sent(net, assembly, population, step, fields)
     records = _records(net, assembly, population, step, fields)
     results = [s["value"] for s in [*stores, *sent]] + [f"o{o}" for o in masks] + [r["value"] for r in records]
-    code = needed(kernel.forward, results)
+    near = [o for o in masks if net.stores[step.outputs[o]].near]
+    results += [argument_name(kernel.outputs[o]) for o in near]
+    code = needed(with_arguments(kernel, [kernel.outputs[o] for o in near]), results)
     used = reads(code, results)
     body: Body = {
         "pointers": pointers,
         "ports": ports,
         "incoming": [link.body() for link in links],
-        "masks": masks,
+        "masks": [o for o in masks if o not in near],
+        "near": [{"index": o, "inside": near_code(population, o)} for o in near],
         "loads": loads(used, places),
         "equations": statements(code),
         "stores": stores + sent,
@@ -166,10 +171,12 @@ def _sent(
         if store is None:
             continue
         if store.kind == "events":
+            kind, make = ("Parts", "near_masks") if store.near else ("Tensor", "mask")
             mask = assembly.variable(
-                "Tensor", f"{buffer}_mask", f'layout.mask({population.id}, "{buffer}_mask")', f"a bit for each neuron of {population.label}"
+                kind, f"{buffer}_mask", f'layout.{make}({population.id}, "{buffer}_mask")', f"a bit for each neuron of {population.label}"
             )
-            fields.append(vector("Output", "unsigned", f"mask{index}", f"Layout::own_words({mask}, {population.id}, b)"))
+            own = f"{mask}[b.index]" if store.near else f"Layout::own_words({mask}, {population.id}, b)"
+            fields.append(vector("Output", "unsigned", f"mask{index}", own))
             masks.append(index)
         else:
             now = assembly.variable(

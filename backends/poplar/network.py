@@ -40,6 +40,11 @@ class Store:
     external: bool
 
     @property
+    def near(self) -> bool:
+        """Whether it also keeps the neurons that take gradient without a spike."""
+        return any(b.gradient is not None for b in self.buses)
+
+    @property
     def id_type(self) -> str:
         """C++ type of an id."""
         return "unsigned short" if self.width <= 1 << 16 else "unsigned"
@@ -106,13 +111,19 @@ class Network:
         return tuple(c for c in self.program.connections if c.target == population)
 
     def outgoing(self, population: str) -> tuple[ConnectionInfo, ...]:
-        """Connections out of a population for which the backward step forms the source's gradient."""
-        return tuple(c for c in self.program.connections if c.source == population and self.input_gradient(c.id))
+        """Connections out of a population whose input gradient the source itself forms, from all deltas."""
+        mine = (c for c in self.program.connections if c.source == population and self.input_gradient(c.id))
+        return tuple(c for c in mine if not self.returns(c.id))
 
     def input_gradient(self, connection: str) -> bool:
         """Whether the gradient of a connection's source is formed."""
         kinds = DenseInputGradient | OneToOneInputGradient
         return self.training and any(isinstance(op, kinds) and op.connection == connection for op in self.program.backward)
+
+    def returns(self, connection: str) -> bool:
+        """Whether the gradient of a connection's source comes back in windows, as partial products with the target's own weights."""
+        info = next(c for c in self.program.connections if c.id == connection)
+        return self.training and info.kind == "dense" and self.buses[connection].gradient is not None and self.input_gradient(connection)
 
     def weight_gradient(self, connection: str) -> bool:
         """Whether the gradient of a connection's weight is formed."""
@@ -172,7 +183,7 @@ class Network:
             width=first.width,
             kind=first.kind,
             buses=buses,
-            stored=max(b.width if b.mode == "exact" else b.capacity for b in buses),
+            stored=max(b.width if b.mode == "exact" else max(b.capacity, b.gradient.capacity if b.gradient else 0) for b in buses),
             before=buffer in self.initial_outputs,
             static=given is not None and given.static,
             external=given is not None,

@@ -6,6 +6,7 @@ import math
 from typing import Final
 
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
+from snnc.backends.poplar.gradient_windows import REDUCE
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parameters import moments
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, scalar, vector
@@ -138,6 +139,8 @@ def programs(net: Network) -> list[str]:
     if not net.training:
         return [*lines, f"return {{{start}, forward}};"]
     lines += ["Sequence backward_step{Execute(relay_backward), Execute(backward_neurons)};"]
+    if any(bus.gradient is not None for bus in net.plan.buses):
+        lines += [f"backward_step.add(Execute({REDUCE}));"]
     if net.rounds:
         lines += [
             "const Sequence backward_window{Execute(backward_next), Execute(backward_rounds)};",

@@ -13,11 +13,16 @@ from snnc.compiler.graph import Array
 
 
 def plan_tables(net: Network) -> bytes:
-    """``plan.bin``: every population's blocks (tile, first, count, sample, samples), every store's relays (tile, sample, samples)."""
+    """``plan.bin``: every population's blocks (tile, first, count, sample, samples), every store's relays (tile, sample, samples), every reduction."""
     tables: list[Iterable[Sequence[int]]] = [
         [(b.tile, b.first, b.count, b.sample, b.samples) for b in p.blocks] for p in net.plan.populations
     ]
     tables += [[(r.tile, r.sample, r.samples) for r in s.buses[0].relays] for s in net.stores.values()]
+    tables += [
+        [(v.tile, v.part, v.sample, v.samples, v.entry, v.entries, v.first, v.producers) for v in b.gradient.sums]
+        for b in net.plan.buses
+        if b.gradient is not None
+    ]
     parts = [struct.pack("<I", len(tables))]
     for table in tables:
         array = np.asarray(list(table), dtype="<u4")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from snnc.compiler.mapping.capacity import window_capacity
+from snnc.compiler.mapping.capacity import gradient_capacity, window_capacity
 from snnc.compiler.mapping.network import Network, Source
 from snnc.compiler.mapping.schedule import Schedule
 from snnc.compiler.plan import Mode
@@ -21,6 +21,8 @@ class Bus:
     source: Source
     lag: int
     capacity: int
+    gradient_capacity: int = 0
+    """Entries a sample of a window of the backward pass, where gradients may come back in windows; else 0."""
 
     @property
     def events(self) -> bool:
@@ -39,17 +41,24 @@ def id_bytes(source: Source) -> int:
 
 
 def make_buses(
-    network: Network, schedule: Schedule, activity: Mapping[str, float] | None, capacity: Mapping[str, int] | int | None
+    network: Network,
+    schedule: Schedule,
+    activity: Mapping[str, float] | None,
+    capacity: Mapping[str, int] | int | None,
+    near: Mapping[str, float] | None = None,
+    gradients: Mapping[str, int] | int | None = None,
 ) -> tuple[tuple[Bus, ...], dict[str, str]]:
-    """Return the buses (by source, then lag) and the bus of every connection; `activity` is what was measured."""
+    """Return the buses (by source, then lag) and the bus of every connection; `activity` and `near` are what was measured.
+
+    `capacity` and `gradients` are the user's capacities of forward windows and of gradient windows.
+    """
     keys = sorted(
         {(link.source, schedule.lags[link.id]) for link in network.links},
         key=lambda key: (network.sources.index(key[0]), key[1]),
     )
-    buses = tuple(
-        Bus(f"b{n}", source, lag, window_capacity(source, (activity or {}).get(source.buffer), capacity))
-        for n, (source, lag) in enumerate(keys)
-    )
+    room = {s: window_capacity(s, (activity or {}).get(s.buffer), capacity) for s, _ in keys}
+    entries = {s: gradient_capacity(s, room[s], (near or {}).get(s.buffer), gradients) for s, _ in keys}
+    buses = tuple(Bus(f"b{n}", source, lag, room[source], entries[source]) for n, (source, lag) in enumerate(keys))
     found = {(bus.source, bus.lag): bus.id for bus in buses}
     return buses, {link.id: found[link.source, schedule.lags[link.id]] for link in network.links}
 

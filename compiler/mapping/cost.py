@@ -9,6 +9,8 @@ expected counts into the same formula, :func:`worker_cycles`::
            + row     * rows  + product * products                      products = sum over rows of ceil(row length / 2)
            + neuron  * neurons                                         neurons x samples
            + word    * words + id * ids + element * elements
+           + (entry + entry_vector * ceil(columns / 2)) * entries      of windows of the backward pass: partial products
+           + search  * searches                                        halvings in such a window, for the block's own neurons
 
 What each codelet counts:
 
@@ -28,6 +30,10 @@ codelet             samples    events     rows / products             neurons   
 ``relay_input``     of vertex  0          0                           0                         ids copied to windows (element)
 ``relay_values``    of vertex  0          0                           0                         floats copied (element)
 ``next_window``     of vertex  0          0                           0                         ids copied (element)
+``reduce_partials`` 0          0          pairs of entries / pairs    0                         0
+                                          x producers
+``gradient_window`` of piece   0          pairs of entries / pairs    0                         0
+                                          x parts
 ``loss``            1          0          0                           0                         steps x classes (element)
 ``reduce``          0          0          0                           0                         floats summed (element)
 ``update``          0          0          products: pairs of private  0                         parameters updated (element)
@@ -65,6 +71,9 @@ class CodeletCost:
     word: int = 0
     id: int = 0
     element: int = 0
+    entry: int = 0
+    entry_vector: int = 0
+    search: int = 0
 
     def to_dict(self) -> dict[str, int]:
         """Coefficients by name."""
@@ -83,6 +92,8 @@ def worker_cycles(
     words: Any = 0,
     ids: Any = 0,
     elements: Any = 0,
+    entries: Any = 0,
+    searches: Any = 0,
 ) -> Any:
     """Worker cycles of one run of a vertex that has a step; counts are numbers or NumPy arrays of one shape.
 
@@ -101,6 +112,8 @@ def worker_cycles(
         + cost.word * words
         + cost.id * ids
         + cost.element * elements
+        + (cost.entry + cost.entry_vector * ((columns + 1) // 2)) * entries
+        + cost.search * searches
     )
 
 
@@ -171,6 +184,9 @@ def _backward(layer: Layer) -> CodeletCost:
         neuron=pair_cycles(kernel.backward) + loads + stores + sums + 2,
         id=5,
         element=3,
+        entry=9,  # load the id, its row (3), set up the loop (2), sum of the two halves, store the product, advance
+        entry_vector=3,  # load the row, load the delta, multiply and accumulate
+        search=5,  # a halving: load the id, compare, choose the half, subtract, branch
     )
 
 
@@ -213,6 +229,9 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         "relay_input": CodeletCost(start=16, idle=8, sample=8, element=copy_ids),
         "relay_values": CodeletCost(start=16, idle=8, sample=6, element=copy_floats),
         "next_window": CodeletCost(start=16, idle=8, sample=8, element=copy_ids),
+        # two elements: set-up of the inner loop, store, advance; each row that is added: load, add
+        "reduce_partials": CodeletCost(start=16, row=6, product=2),
+        "gradient_window": CodeletCost(start=20, sample=10, row=6, product=2),
         "loss": CodeletCost(start=30, sample=20, element=12),  # read, exp (3), sum, scale, write, in two sweeps
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float
         "update": CodeletCost(start=24, product=4, element=adam if network.moments == 2 else 5 + network.moments),

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from snnc.compiler.mapping.block_memory import block_bytes
 from snnc.compiler.mapping.buses import Bus, make_buses
-from snnc.compiler.mapping.capacity import check_names, expected_activity
+from snnc.compiler.mapping.capacity import check_names, expected_activity, expected_near
 from snnc.compiler.mapping.cost import network_costs
 from snnc.compiler.mapping.errors import MappingOptionError
 from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups, split
 from snnc.compiler.mapping.memory import memory_by_tile
-from snnc.compiler.mapping.network import Layer, describe
+from snnc.compiler.mapping.network import Layer, Source, describe
 from snnc.compiler.mapping.placement import Placement, TileRange, chip_counts, choices, placements
 from snnc.compiler.mapping.predict import cycles_by_tile, phase, supersteps
 from snnc.compiler.mapping.problem import Problem
@@ -24,10 +25,11 @@ from snnc.compiler.mapping.schedule import make_schedule
 from snnc.compiler.mapping.supported import check_supported
 from snnc.compiler.mapping.too_big import too_big
 from snnc.compiler.mapping.traffic import Layout
-from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Phase, Plan, PopulationPlan, Relay
+from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Phase, Plan, PopulationPlan
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
+Gradients: TypeAlias = Literal["auto", "dense", "windowed"]
 BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
 """Parts of a tile that blocks may fill, tried in this order until relays find room."""
 
@@ -43,6 +45,9 @@ def make_plan(
     activity_source: str = "assumed",
     capacity: Mapping[str, int] | int | None = None,
     mode: Mode = "exact",
+    near: Mapping[str, float] | None = None,
+    gradient_capacity: Mapping[str, int] | int | None = None,
+    gradients: Gradients = "auto",
     chips: int | None = None,
 ) -> Plan:
     """Map `program` onto `target`.
@@ -63,6 +68,13 @@ def make_plan(
         Events a sample that a window holds: for all buses, or by StepProgram buffer. None: from measured activity, else the width.
     mode
         What happens to more events than that: "exact" sends further windows, "drop" keeps the lowest ids.
+    near
+        Measured neurons that take gradient (that spiked, or are inside the surrogate's support), a value and step, by buffer.
+    gradient_capacity
+        Entries a sample that a window of the backward pass holds, as `capacity`.
+    gradients
+        How gradients come back to sources of spikes whose surrogate has bounded support: "windowed", only for neurons inside it;
+        "dense", for all; "auto", whichever is predicted to be faster.
     chips
         How many chips of the target to use; None: as many as make the predicted step fastest.
 
@@ -77,18 +89,34 @@ def make_plan(
     TooBigError
         A tile would have to hold more than its memory.
     """
-    _check(target, steps=steps, batch=batch, chips=chips, mode=mode)
+    _check(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients)
     check_supported(program)
     network = describe(program, training)
-    check_names(network, activity, capacity)
+    check_names(network, activity, capacity, near, gradient_capacity)
     schedule = make_schedule(network)
     expected = expected_activity(network, activity)
-    buses, bus_of = make_buses(network, schedule, activity, capacity)
-    problem = Problem(network, schedule, buses, bus_of, network_costs(network), expected, target, steps, batch, mode)
-    search = Search(problem).run(chips)
+    buses, bus_of = make_buses(network, schedule, activity, capacity, near, gradient_capacity)
+    problem = Problem(network, schedule, buses, bus_of, network_costs(network), expected, target, steps, batch, mode, expected_near(network, near, expected))
+    search = _fastest(problem, gradients, chips)
     if search.best is None:
-        raise too_big(problem, search.misfit, _larger_target(problem))
+        raise too_big(search.problem, search.misfit, _larger_target(search.problem))
     return _plan(program.name, search.best, activity_source)
+
+
+def _fastest(problem: Problem, gradients: Gradients, chips: int | None) -> Search:
+    """Search with dense and with windowed input gradients; with several sources, also with each of them the other way."""
+    able = frozenset(link.source for link in problem.network.links if link.dense and link.input_gradient and link.source.windowed)
+    if gradients != "auto" or not able:
+        return Search(replace(problem, windowed=able if gradients == "windowed" else frozenset())).run(chips)
+    best = min((Search(replace(problem, windowed=w)).run(chips) for w in (frozenset[Source](), able)), key=_cycles)
+    for source in sorted(able, key=lambda s: s.buffer) if len(able) > 1 else ():
+        other = Search(replace(problem, windowed=best.problem.windowed ^ {source})).run(chips)
+        best = min(best, other, key=_cycles)
+    return best
+
+
+def _cycles(search: Search) -> float:
+    return search.best.cycles if search.best is not None else math.inf
 
 
 def _plan(name: str, best: Priced, activity_source: str) -> Plan:
@@ -103,7 +131,7 @@ def _plan(name: str, best: Priced, activity_source: str) -> Plan:
         interval=problem.schedule.interval,
         iterations=problem.schedule.iterations(problem.steps),
         populations=tuple(_population(problem, layer, layout.range_of(layer)) for layer in problem.network.layers),
-        buses=tuple(_bus(problem, bus, layout.relays[bus.source]) for bus in problem.buses),
+        buses=tuple(_bus(layout, bus) for bus in problem.buses),
         connections=tuple(ConnectionPlan(link.id, problem.bus_of[link.id], link.delay, link.target) for link in problem.network.links),
         activity=dict(problem.activity),
         activity_source=activity_source,
@@ -114,7 +142,7 @@ def _plan(name: str, best: Priced, activity_source: str) -> Plan:
     )
 
 
-def _bus(problem: Problem, bus: Bus, relays: tuple[Relay, ...]) -> BusPlan:
+def _bus(layout: Layout, bus: Bus) -> BusPlan:
     return BusPlan(
         id=bus.id,
         source=bus.source.owner,
@@ -123,8 +151,9 @@ def _bus(problem: Problem, bus: Bus, relays: tuple[Relay, ...]) -> BusPlan:
         kind="events" if bus.events else "values",
         lag=bus.lag,
         capacity=bus.capacity,
-        mode=problem.mode,
-        relays=relays,
+        mode=layout.problem.mode,
+        relays=layout.relays[bus.source],
+        gradient=layout.reductions.get(bus.id),
     )
 
 
@@ -155,7 +184,7 @@ def _larger_target(problem: Problem) -> str | None:
     return None
 
 
-def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: str) -> None:
+def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: str, gradients: str) -> None:
     for name, value in (("steps", steps), ("batch", batch)):
         if value < 1:
             raise MappingOptionError(f"{name} is {value}; it is 1 or more.")
@@ -163,6 +192,8 @@ def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: s
         raise MappingOptionError(f"chips is {chips}; the target {target.name} has 1 to {target.chips}.")
     if mode not in ("exact", "drop"):
         raise MappingOptionError(f"mode is {mode!r}; it is 'exact' or 'drop'.")
+    if gradients not in ("auto", "dense", "windowed"):
+        raise MappingOptionError(f"gradients is {gradients!r}; it is 'auto', 'dense' or 'windowed'.")
 
 
 class Search:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from snnc.compiler.mapping.buses import Bus, store_bytes
@@ -29,6 +29,18 @@ class Problem:
     steps: int
     batch: int
     mode: Mode
+    near: Mapping[str, float] = field(default_factory=dict)
+    """Neurons that take gradient, a value and step, by buffer."""
+    windowed: frozenset[Source] = frozenset()
+    """Sources whose gradient comes back only for neurons that spiked or are near the threshold."""
+
+    def returns(self, link: Link) -> bool:
+        """Whether `link` sends its source's gradient back in windows, as partial products of the target's blocks."""
+        return link.input_gradient and link.dense and link.source in self.windowed
+
+    def copies(self, link: Link) -> bool:
+        """Whether the source keeps a copy of the weights of `link` and forms its gradient from all deltas."""
+        return link.input_gradient and not self.returns(link)
 
     @property
     def training(self) -> bool:
@@ -59,6 +71,10 @@ class Problem:
         """Expected events of a sample and step."""
         return source.width * self.activity.get(source.buffer, 0.0)
 
+    def near_events(self, bus: Bus) -> float:
+        """Expected entries of a sample in the first window of the backward pass."""
+        return min(bus.source.width * self.near[bus.source.buffer], bus.gradient_capacity)
+
     def window_events(self, link: Link) -> float:
         """Expected events of a sample in the first window that `link` reads."""
         return min(self.events(link.source), self.bus[self.bus_of[link.id]].capacity)
@@ -69,7 +85,7 @@ class Problem:
 
     def deltas_into(self, layer: Layer) -> tuple[tuple[str, int], ...]:
         """Distinct (population, port) whose deltas the source gradients of `layer` read."""
-        return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if link.input_gradient))
+        return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link)))
 
     def ring_slots(self, source: Source) -> int:
         """Steps of output gradient that wait at once: ``1 + (largest lag - 1) // R``; 0 when no connection sends one back."""

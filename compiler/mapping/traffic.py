@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from snnc.compiler.mapping.buses import Bus
+from snnc.compiler.mapping.gradient_windows import reductions
 from snnc.compiler.mapping.grouping import Floats, column_groups, mask_words
 from snnc.compiler.mapping.network import Layer, Source
 from snnc.compiler.mapping.placement import Placement, TileRange
 from snnc.compiler.mapping.problem import Problem
-from snnc.compiler.plan import Relay
+from snnc.compiler.plan import GradientPlan, Relay
 
 FLOAT = 4
 
@@ -55,6 +56,11 @@ class Layout:
     placement: Placement
     relays: Mapping[Source, tuple[Relay, ...]]
     loss_tiles: tuple[int, ...]
+
+    @cached_property
+    def reductions(self) -> Mapping[str, GradientPlan]:
+        """How the gradients of sources come back in windows, by bus id."""
+        return reductions(self.problem, self.ranges, {source.buffer: relays for source, relays in self.relays.items()})
 
     @cached_property
     def ranges(self) -> Mapping[str, TileRange]:
