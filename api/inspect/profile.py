@@ -14,6 +14,7 @@ CODES: Final[Mapping[str, tuple[str, ...]]] = {
     "loss: sum": ("L2",),
     "backward: relays and source gradients": ("B1",),
     "backward: neurons": ("B2",),
+    "backward: reduction": ("B3",),
     "update: optimiser": ("U1",),
     "update: weight copies": ("U2",),
 }

@@ -42,8 +42,7 @@ def add_backward(net: Network, assembly: Assembly, population: PopulationInfo) -
     _add_adjoint(net, assembly, population, step)
     if net.outgoing(population.id):
         _add_source_gradient(net, assembly, population, step)
-    if any(link.limited and link.learned for link in incoming(net, population.id)):
-        _add_weight_round(net, assembly, population)
+    _add_weight_round(net, assembly, population, step)
 
 
 def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
@@ -76,7 +75,7 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
             found, places[f"a{index}"] = parameter_field(net, population.id, parameter, f"param{index}")
             fields.append(found)
     _stored(population, step, fields, places, used)
-    came, bodies, rings = returned(net, population, step, used)
+    came, bodies, rings = returned(net, population, step, used, [bus for bus in net.plan.buses if bus.gradient], ahead=1)
     fields += [*came, *(first_field(net, population.id) or ([number("first", "b.first")] if bodies else []))]
     fields += [integer("last", "ITERATIONS - 1")] if rings else []
     body: Body = {
@@ -232,9 +231,29 @@ def _outgoing_fields(net: Network, index: int, connection: ConnectionInfo) -> li
     return fields
 
 
-def _add_weight_round(net: Network, assembly: Assembly, population: PopulationInfo) -> None:
-    links = [link for link in incoming(net, population.id) if link.limited and link.learned]
-    ports = sorted({link.connection.port for link in links})
-    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *gradient_fields(links)]
+def _add_weight_round(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
+    """Further windows: what they add to weight gradients and partial products, and the gradients that the last one brought back."""
+    links = [link for link in incoming(net, population.id) if link.limited_back and link.learned]
+    back = [link for link in incoming(net, population.id) if link.limited_back and link.returned]
+    both = [link for link in incoming(net, population.id) if link in links or link in back]
+    used = {f"d_o{o}" for o in range(len(step.outputs)) if f"d_o{o}" in reads(population.kernel.backward, [])}
+    limited = [bus for bus in net.plan.buses if net.limited(bus, backward=True)]
+    came, bodies, rings = returned(net, population, step, used, limited, ahead=0)
+    if not both and not bodies:
+        return
+    ports = sorted({link.connection.port for link in both})
+    fields = [*clock_fields(net, population.id), *bus_fields(net, both, backward=True), *gradient_fields(links), *weight_fields(back), *came]
+    fields += first_field(net, population.id) or ([number("first", "b.first")] if bodies else [])
+    fields += [vector("InOut", "float", f"partial{k.index}", f"{partial_name(k.connection)}[b.index]") for k in back]
     fields += [vector("Input", "float", f"delta{p}", f"d_{population.ports[p]}_own[b.index]") for p in ports]
-    ROUND.add(net, assembly, population, "backward", fields, {"incoming": [link.body() for link in links]})
+    for o in rings:
+        cells, ring = f"d_{step.outputs[o]}", ring_size(net, step.outputs[o])
+        fields += [vector("InOut", "float", f"d_output{o}", f"{cells}[b.index]"), number(f"ring{o}", ring)]
+    body: Body = {
+        "sized": rings[:1],
+        "returned": bodies,
+        "cleared": [link.body() for link in back if cleared(net, link.connection)],
+        "incoming": [link.body() for link in links],
+        "partials": [link.body() for link in back],
+    }
+    ROUND.add(net, assembly, population, "backward", fields, body)

@@ -35,7 +35,7 @@ GROUPS: Final = {
     "relays_backward": ("add_backward_relays", "B1: relays show the same windows again."),
     "forward": ("add_forward_neurons", "F2: currents, equations, spikes."),
     "backward": ("add_backward_neurons", "B1 and B2: gradients of sources, adjoints of equations, gradients of weights."),
-    "reduction": ("add_reduction", "B3: stage one of the sums of partial input gradients."),
+    "reduction": ("add_reduction", "B3, and B1 on relays: the sums of partial input gradients."),
     "loss": ("add_loss", "L1 and L2: the loss of each sample, and their sum."),
     "update": ("add_update", "U1: the optimiser, where the parameters lie."),
     "start": ("add_start", "Currents start at zero."),
@@ -92,7 +92,7 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
             add_backward(net, assembly, population)
     add_gradient_windows(net, assembly)
     add_clocks(net, assembly)
-    if net.rounds:
+    if net.rounds or net.backward_rounds:
         extras.append({"template": "further_windows"})
     if net.training:
         loss = add_loss(net, assembly)
@@ -169,7 +169,7 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
         names |= {"update_parameters": "U1 update"}
     if any(b.gradient is not None for b in net.plan.buses):
         names |= {REDUCE: "B3 reduction"}
-    if net.rounds and net.training:
+    if net.backward_rounds:
         names |= {"backward_decide": "further windows?", "backward_next": "B next window", "backward_rounds": "B gather"}
     return [{"name": name, "title": title} for name, title in names.items()]
 

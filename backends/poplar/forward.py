@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from snnc.backends.poplar.equations import loads, needed, reads, statements
@@ -26,10 +26,14 @@ class BlockVertex:
     compute_set: str
     cost: str
 
-    def add(self, net: Network, assembly: Assembly, population: PopulationInfo, group: str, fields: list[Field], body: Body) -> None:
-        """Add the codelet and the loop over all blocks to the section `group`."""
+    def add(
+        self, net: Network, assembly: Assembly, population: PopulationInfo, group: str, fields: list[Field], body: Body, near: int = 0
+    ) -> None:
+        """Add the codelet and the loop over all blocks to the section `group`; `near` outputs have a gradient window."""
         shown, given = f"{population.id} {population.label}", tuple(fields)
-        name = assembly.codelet(self.template, self.prefix, self.title, shown, given, net.cost(f"{self.cost}.{population.id}"), body)
+        cost = net.cost(f"{self.cost}.{population.id}")
+        cost = replace(cost, neuron=cost.neuron + near * cost.near)
+        name = assembly.codelet(self.template, self.prefix, self.title, shown, given, cost, body)
         comment = f"{shown}: {self.title[:1].lower()}{self.title[1:]}"
         assembly.loop(group, VertexLoop(comment, "Block", "b", f"{population.id}.blocks", self.compute_set, name, "b.tile", given))
 
@@ -89,7 +93,7 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
         "records": records,
     }
     _drop_unused_parameters(fields, used, len(step.parameters))
-    FORWARD.add(net, assembly, population, "forward", fields, body)
+    FORWARD.add(net, assembly, population, "forward", fields, body, len(near))
     if any(link.limited for link in links):
         _add_gather(net, assembly, population)
 

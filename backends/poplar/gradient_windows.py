@@ -66,28 +66,34 @@ def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo]
 def _stage_two(net: Network, assembly: Assembly, store: Store, bus: BusPlan) -> None:
     assert bus.gradient is not None
     relays = f"{store.buffer}_relays"
-    slots = f"{store.buffer}_ends[p.relay]"
+    counts = assembly.variable(
+        "Parts", f"{bus.id}_counts", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{bus.id}_counts", 1)', "entries of the window before"
+    )
+    limited = net.limited(bus, backward=True)
+    keep = (
+        number("samples", "r.samples"),
+        vector("Input", "unsigned", "number", f"Layout::samples({bus.id}_near_number, r)"),
+        vector("Output", "unsigned", "counts", f"{counts}[r.index]"),
+    )
+    title = "Remembers how many entries a window holds."
+    name = assembly.codelet("remember", "Remember", title, bus.id, keep, net.cost("transpose"), {})
+    for compute_set in ("backward_neurons", "backward_rounds")[: 1 + limited]:
+        assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "Relay", "r", relays, compute_set, name, "r.tile", keep))
     fields = (
-        scalar("Input", "int", "k", "first_clock"),
-        integer("interval", "INTERVAL"),
-        integer("offset", net.stages[bus.source] + bus.lag),
-        integer("last", net.last_step(bus)),
         number("samples", "p.samples"),
         number("sample", "p.offset"),
-        number("stride", "p.of"),
         number("entry", "p.entry"),
         number("entries", "p.entries"),
         number("parts", bus.gradient.parts),
-        vector("Input", "unsigned", "ends", slots),
+        vector("Input", "unsigned", "counts", f"{counts}[p.relay]"),
         vector("Input", "float", "sums", f"parts_of({bus.id}_reduced, p)"),
         vector("Output", "float", "values", f"piece_of({bus.id}_back_values, p)"),
     )
-    before = " + 1" if store.before else ""
-    body: Body = {"count": f"ends[(static_cast<unsigned long>(t){before}) * stride + sample + s]"}
     title = "Adds the last sums of a window's gradients."
-    name = assembly.codelet("gradient_window", "GradientWindow", title, bus.id, fields, net.cost("gradient_window"), body)
+    name = assembly.codelet("gradient_window", "GradientWindow", title, bus.id, fields, net.cost("gradient_window"), {})
     pieces = f"window_pieces({relays}, {bus.gradient.capacity}, {net.plan.target.workers})"
-    assembly.loop("relays_backward", VertexLoop(f"{bus.id}: {title}", "WindowPiece", "p", pieces, "relay_backward", name, "p.tile", fields))
+    for compute_set in ("relay_backward", "backward_next")[: 1 + limited]:
+        assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "WindowPiece", "p", pieces, compute_set, name, "p.tile", fields))
 
 
 # ---- relays ------------------------------------------------------------------------------------------------------------------
@@ -105,19 +111,29 @@ def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
     assembly.variable("Tensor", values, f'layout.window({relays}, poplar::FLOAT, "{values}", {capacity})', "the gradients")
 
 
-def shown_fields(store: Store, index: int, bus: BusPlan) -> tuple[list[Field], Body]:
-    """Fields and body with which a relay shows the windows of a bus in the backward pass."""
+def shown_fields(net: Network, store: Store, index: int, bus: BusPlan, *, again: bool) -> tuple[list[Field], Body]:
+    """Fields and body with which a relay shows the first window of a bus in the backward pass, or the next one of the same step."""
     assert bus.gradient is not None
-    fields = [number(f"entries{index}", bus.gradient.capacity), number(f"capacity{index}", bus.capacity)]
-    shows = []
-    for part, ahead in (("near", 0), ("back", 1)):
-        ids, numbers = f"{part}_ids{index}", f"{part}_number{index}"
+    limited = net.limited(bus, backward=True)
+    fields = [
+        number(f"entries{index}", bus.gradient.capacity),
+        number(f"kept{index}", bus.width if bus.mode == "exact" else bus.capacity),
+        vector("InOut", store.id_type, f"near_ids{index}", f"Layout::samples({bus.id}_near_ids, r)"),
+        vector("InOut", "unsigned", f"near_number{index}", f"Layout::samples({bus.id}_near_number, r)"),
+        vector("Output", store.id_type, f"back_ids{index}", f"Layout::samples({bus.id}_back_ids, r)"),
+        vector("Output", "unsigned", f"back_number{index}", f"Layout::samples({bus.id}_back_number, r)"),
+    ]
+    body: Body = {"index": index, "from": "0", "start": [], "each": [], "end": [], "comment": "The next window." if again else "The window."}
+    if limited:
         fields += [
-            vector("Output", store.id_type, ids, f"Layout::samples({bus.id}_{part}_ids, r)"),
-            vector("Output", "unsigned", numbers, f"Layout::samples({bus.id}_{part}_number, r)"),
+            vector("InOut" if again else "Output", "unsigned", f"position{index}", f"Layout::samples({bus.id}_position, r)"),
+            scalar("Output", "unsigned", f"more{index}", f"{bus.id}_more[r.index][0]"),
         ]
-        shows.append({"ids": ids, "number": numbers, "ahead": ahead})
-    return fields, {"index": index, "shows": shows}
+        body["from"] = f"all < position{index}[s] ? all : position{index}[s]" if again else "0"
+        body["start"] = ["unsigned left = 0;"]
+        body["each"] = [f"position{index}[s] = from + n;", "left += all - from - n;"]
+        body["end"] = [f"*more{index} = left;"]
+    return fields, body
 
 
 def compact_fields(net: Network, store: Store) -> tuple[list[Field], Body]:
@@ -161,12 +177,18 @@ def near_code(population: PopulationInfo, index: int) -> str:
     return " && ".join(tests) or "true"
 
 
-def returned(net: Network, population: PopulationInfo, step: NeuronAdjoint, used: Collection[str]) -> tuple[list[Field], list[Body], list[int]]:
-    """Fields and bodies of the gradients that come back to a block, and the outputs that they belong to; `used` is what its code reads."""
+def returned(
+    net: Network, population: PopulationInfo, step: NeuronAdjoint, used: Collection[str], buses: Sequence[BusPlan], ahead: int
+) -> tuple[list[Field], list[Body], list[int]]:
+    """Fields and bodies of the gradients that come back to a block, and the outputs that they belong to; `used` is what its code reads.
+
+    The gradients belong to the window that was shown `ahead` iterations before.
+    """
     fields: list[Field] = []
     bodies: list[Body] = []
     outputs: list[int] = []
-    for bus in net.plan.buses:
+    shown = "iteration k + 1" if ahead else "this iteration"
+    for bus in buses:
         if bus.source != population.id or bus.gradient is None:
             continue
         i, output = len(bodies), step.outputs.index(bus.buffer)
@@ -180,7 +202,7 @@ def returned(net: Network, population: PopulationInfo, step: NeuronAdjoint, used
             vector("Input", "unsigned", f"number_back{i}", f"Layout::samples({bus.id}_back_number, b)"),
             vector("Input", "float", f"value_back{i}", f"Layout::samples({bus.id}_back_values, b)"),
         ]
-        bodies.append({"index": i, "output": output})
+        bodies.append({"index": i, "output": output, "ahead": ahead, "comment": f"The gradient of what the targets read in {shown}."})
         outputs.append(output)
     return fields, bodies, sorted(set(outputs))
 

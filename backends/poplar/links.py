@@ -22,6 +22,8 @@ class Incoming:
     weight_size: int
     returned: bool
     """Whether the gradient of the source comes back in windows."""
+    limited_back: bool
+    """Whether further windows follow in the backward pass."""
     near: bool
     """Whether the window of the backward pass also holds neurons near the threshold."""
 
@@ -52,8 +54,8 @@ def incoming(net: Network, population: str) -> tuple[Incoming, ...]:
         bus = net.buses[connection.id]
         size = net.size(connection.weight) if connection.weight else 0
         learned, returned = net.weight_gradient(connection.id), net.returns(connection.id)
-        near = bus.gradient is not None
-        found.append(Incoming(index, connection, bus.kind == "events", net.limited(bus), learned, size, returned, near))
+        back, near = net.limited(bus, backward=True), bus.gradient is not None
+        found.append(Incoming(index, connection, bus.kind == "events", net.limited(bus), learned, size, returned, back, near))
     return tuple(found)
 
 

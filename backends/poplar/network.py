@@ -153,14 +153,20 @@ class Network:
         buffers = self.step(population).outputs
         return tuple(o for o in self.program.outputs if o.source.buffer in buffers)
 
-    def limited(self, bus: BusPlan) -> bool:
+    def limited(self, bus: BusPlan, *, backward: bool = False) -> bool:
         """Whether a window of `bus` may hold less than a step has, and further windows follow."""
-        return bus.kind == "events" and bus.mode == "exact" and bus.capacity < bus.width
+        held = bus.gradient.capacity if backward and bus.gradient is not None else bus.capacity
+        return bus.kind == "events" and bus.mode == "exact" and held < bus.width
 
     @property
     def rounds(self) -> bool:
-        """Whether further windows exist at all."""
+        """Whether further windows exist in the forward pass."""
         return any(self.limited(b) for b in self.plan.buses)
+
+    @property
+    def backward_rounds(self) -> bool:
+        """Whether further windows exist in the backward pass."""
+        return self.training and any(self.limited(b, backward=True) for b in self.plan.buses)
 
     def last_step(self, bus: BusPlan) -> int:
         """The last step of the source that somebody reads."""

@@ -30,12 +30,12 @@ def add_clocks(net: Network, assembly: Assembly) -> None:
             assembly.loop("clocks", VertexLoop(f"{compute_set}", *_ONE, compute_set, "Clock", _TILE, fields))
     if net.rounds:
         _add_decide(net, assembly, "forward")
-        if net.training:
-            _add_decide(net, assembly, "backward")
+    if net.backward_rounds:
+        _add_decide(net, assembly, "backward")
 
 
 def _add_decide(net: Network, assembly: Assembly, part: str) -> None:
-    limited = [bus for bus in net.plan.buses if net.limited(bus)]
+    limited = [bus for bus in net.plan.buses if net.limited(bus, backward=part == "backward")]
     assembly.variable(
         "Tensor", "again", f'layout.on_tile(poplar::BOOL, {{}}, "again", {_TILE})', "some window holds more than its capacity"
     )
@@ -138,12 +138,11 @@ def programs(net: Network) -> list[str]:
     start = "Sequence{Execute(zero_currents), refresh}" if net.rounds else "refresh"
     if not net.training:
         return [*lines, f"return {{{start}, forward}};"]
-    lines += ["Sequence backward_step{Execute(relay_backward), Execute(backward_neurons)};"]
-    if any(bus.gradient is not None for bus in net.plan.buses):
-        lines += [f"backward_step.add(Execute({REDUCE}));"]
-    if net.rounds:
+    reduced = f", Execute({REDUCE})" if any(bus.gradient is not None for bus in net.plan.buses) else ""
+    lines += [f"Sequence backward_step{{Execute(relay_backward), Execute(backward_neurons){reduced}}};"]
+    if net.backward_rounds:
         lines += [
-            "const Sequence backward_window{Execute(backward_next), Execute(backward_rounds)};",
+            f"const Sequence backward_window{{Execute(backward_next), Execute(backward_rounds){reduced}}};",
             "backward_step.add(RepeatWhileTrue(Execute(backward_decide), again, backward_window));",
         ]
     return [

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.mapping.cost import worker_cycles
+from snnc.compiler.mapping.gradient_counts import near_counts
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
 from snnc.compiler.mapping.network import Layer
 from snnc.compiler.mapping.problem import Problem
@@ -30,8 +31,15 @@ def block_cycles(problem: Problem, layer: Layer, neurons: Any, part: str) -> Any
     columns = ceil_div(n, np.maximum(column_groups(n, problem.target.workers), 1))
     samples = ceil_div(problem.batch, np.maximum(sample_groups(n, problem.target.workers, problem.batch), 1))
     cost = problem.costs[f"{part}.{layer.id}"]
-    counts = _source_counts(layer, columns, samples) if part == "source_gradient" else _neuron_counts(problem, layer, columns, samples)
-    return problem.target.vertex_start_cycles + worker_cycles(cost, samples=samples, columns=columns, **counts)
+    if part == "source_gradient":
+        counts = _source_counts(problem, layer, columns, samples)
+    else:
+        counts = _neuron_counts(problem, layer, columns, samples)
+        extra = near_counts(problem, layer, columns, samples) if part == "backward" else {}
+        counts = {name: counts.get(name, 0) + extra.get(name, 0) for name in {**counts, **extra}}
+        if part == "forward":
+            counts["nears"] = samples * columns * sum(source in problem.windowed for source in layer.sent)
+    return problem.target.vertex_start_cycles + worker_cycles(cost, columns=columns, **counts)
 
 
 def _neuron_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
@@ -39,6 +47,7 @@ def _neuron_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -
     other = [link for link in layer.incoming if not link.dense]
     rows = samples * sum(link.inputs for link in dense if not link.events)
     return {
+        "samples": samples,
         "events": samples * sum(problem.window_events(link) for link in dense if link.events),
         "rows": rows,
         "products": rows * ((columns + 1) // 2),
@@ -48,9 +57,10 @@ def _neuron_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -
     }
 
 
-def _source_counts(layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
-    back = [link for link in layer.outgoing if link.input_gradient]
+def _source_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
+    back = [link for link in layer.outgoing if problem.copies(link)]
     return {
+        "samples": samples,
         "rows": samples * columns * sum(link.dense for link in back),
         "products": samples * columns * sum((link.outputs + 1) // 2 for link in back if link.dense),
         "elements": samples * columns * sum(not link.dense for link in back),

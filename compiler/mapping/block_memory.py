@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from snnc.compiler.mapping.gradient_counts import returned_buses
 from snnc.compiler.mapping.grouping import Ints, column_groups, mask_words, sample_groups
 from snnc.compiler.mapping.network import Layer, learned_elements
 from snnc.compiler.mapping.problem import Problem
@@ -27,7 +28,9 @@ def block_bytes(problem: Problem, layer: Layer, neurons: Any) -> dict[str, Ints]
     found["weights"] = found["weights"] + FLOAT * scalars
     private = sum(learned_elements(layer).values()) * neurons + _learned_scalars(layer) * groups
     found["gradients"] = found["gradients"] + FLOAT * shares * private
-    masks = sum(source.kind == "spikes" for source in layer.sent)
+    partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
+    found["gradients"] = found["gradients"] + FLOAT * problem.batch * partials * groups
+    masks = sum((2 if source in problem.windowed else 1) for source in layer.sent if source.kind == "spikes")
     found["history"] = found["history"] + FLOAT * problem.batch * masks * mask_words(neurons, problem.target.workers)
     return found
 
@@ -39,7 +42,7 @@ def _learned_scalars(layer: Layer) -> int:
 def _weights(problem: Problem, layer: Layer) -> int:
     """Floats a neuron: weights of its connections, its parameters, and the source-side copies."""
     own = sum(link.inputs if link.dense else int(link.weight_elements > 1) for link in layer.incoming)
-    copies = sum((link.outputs if link.dense else int(link.weight_elements > 1)) for link in layer.outgoing if link.input_gradient)
+    copies = sum((link.outputs if link.dense else int(link.weight_elements > 1)) for link in layer.outgoing if problem.copies(link))
     return own + layer.neuron_parameters + (copies if problem.training else 0)
 
 
@@ -61,8 +64,12 @@ def _adjoints(problem: Problem, layer: Layer) -> int:
 def received_bytes(problem: Problem, layer: Layer) -> int:
     """Bytes that one superstep brings to each tile of `layer`, at most; the same however many neurons it holds."""
     windows = sum(problem.batch * bus.window_bytes for bus in problem.buses_into(layer))
+    if not problem.training:
+        return windows
     deltas = sum(problem.batch * FLOAT * problem.by_id[target].neurons for target, _ in problem.deltas_into(layer))
-    return max(windows, deltas if problem.training else 0)
+    back = sum(problem.batch * problem.backward_bytes(bus) for bus in problem.buses_into(layer))
+    back += sum(problem.batch * bus.returned_bytes for bus in returned_buses(problem, layer))
+    return max(windows, deltas, back)
 
 
 def code_bytes_estimate(problem: Problem, layer: Layer) -> int:

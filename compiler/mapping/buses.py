@@ -35,6 +35,17 @@ class Bus:
         return self.capacity * id_bytes(self.source) + COUNT_BYTES if self.events else 4 * self.source.width
 
 
+    @property
+    def near_bytes(self) -> int:
+        """Bytes of one sample's window of the backward pass: ids of what takes gradient, and two counts."""
+        return self.gradient_capacity * id_bytes(self.source) + 2 * COUNT_BYTES
+
+    @property
+    def returned_bytes(self) -> int:
+        """Bytes of one sample's window of gradients: the same with a float beside each id."""
+        return self.near_bytes + 4 * self.gradient_capacity
+
+
 def id_bytes(source: Source) -> int:
     """Bytes of an id: 16 bits as long as they suffice."""
     return 2 if source.width <= 1 << 16 else 4
@@ -63,15 +74,18 @@ def make_buses(
     return buses, {link.id: found[link.source, schedule.lags[link.id]] for link in network.links}
 
 
-def store_bytes(source: Source, buses: Sequence[Bus], steps: int, mode: Mode) -> int:
+def store_bytes(source: Source, buses: Sequence[Bus], steps: int, mode: Mode, windowed: frozenset[str] = frozenset()) -> int:
     """Bytes of one sample on a relay: its values or ids of all steps (one, of a static input) and the windows of its buses.
 
-    Of spikes, mode "exact" keeps room for `width` ids a step, mode "drop" for the largest capacity.
+    Of spikes, mode "exact" keeps room for `width` ids a step, mode "drop" for the largest capacity. `windowed` are the buses over which
+    gradients come back in windows.
     """
     mine = [bus for bus in buses if bus.source == source]
     slots = 1 if source.static else steps
     windows = sum(bus.window_bytes for bus in mine)
     if source.kind != "spikes":
         return slots * source.width * 4 + windows
-    kept = source.width if mode == "exact" else max(bus.capacity for bus in mine)
-    return slots * (kept * id_bytes(source) + COUNT_BYTES) + windows
+    near = [bus for bus in mine if bus.id in windowed]
+    windows += sum(bus.near_bytes + bus.returned_bytes for bus in near)
+    kept = source.width if mode == "exact" else max([bus.capacity for bus in mine] + [bus.gradient_capacity for bus in near])
+    return slots * (kept * id_bytes(source) + COUNT_BYTES * (2 if near else 1)) + windows

@@ -11,6 +11,7 @@ expected counts into the same formula, :func:`worker_cycles`::
            + word    * words + id * ids + element * elements
            + (entry + entry_vector * ceil(columns / 2)) * entries      of windows of the backward pass: partial products
            + search  * searches                                        halvings in such a window, for the block's own neurons
+           + near    * nears                                           neurons x samples tested for the gradient window
 
 What each codelet counts:
 
@@ -74,6 +75,7 @@ class CodeletCost:
     entry: int = 0
     entry_vector: int = 0
     search: int = 0
+    near: int = 0
 
     def to_dict(self) -> dict[str, int]:
         """Coefficients by name."""
@@ -94,6 +96,7 @@ def worker_cycles(
     elements: Any = 0,
     entries: Any = 0,
     searches: Any = 0,
+    nears: Any = 0,
 ) -> Any:
     """Worker cycles of one run of a vertex that has a step; counts are numbers or NumPy arrays of one shape.
 
@@ -114,6 +117,7 @@ def worker_cycles(
         + cost.element * elements
         + (cost.entry + cost.entry_vector * ((columns + 1) // 2)) * entries
         + cost.search * searches
+        + cost.near * nears
     )
 
 
@@ -164,6 +168,7 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
         neuron=pair_cycles(kernel.forward) + loads + stores + fill + 2 + _sending(layer),
         id=5,  # load, subtract the first, compare with the count, branch, advance; adds are counted as part of it
         element=3,  # two floats: load, load the current, add or multiply-add, store, advance
+        near=6,  # two comparisons, and, not; shift and or into the mask
     )
 
 

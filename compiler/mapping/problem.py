@@ -36,7 +36,7 @@ class Problem:
 
     def returns(self, link: Link) -> bool:
         """Whether `link` sends its source's gradient back in windows, as partial products of the target's blocks."""
-        return link.input_gradient and link.dense and link.source in self.windowed
+        return link.source in self.windowed and link.input_gradient and link.dense
 
     def copies(self, link: Link) -> bool:
         """Whether the source keeps a copy of the weights of `link` and forms its gradient from all deltas."""
@@ -55,7 +55,16 @@ class Problem:
     @cached_property
     def store_sizes(self) -> Mapping[Source, int]:
         """Bytes a sample on a relay, by source."""
-        return {s: store_bytes(s, self.buses, self.steps, self.mode) for s in self.network.sources}
+        return {s: store_bytes(s, self.buses, self.steps, self.mode, self.windowed_buses) for s in self.network.sources}
+
+    @cached_property
+    def windowed_buses(self) -> frozenset[str]:
+        """Ids of the buses over which gradients come back in windows."""
+        return frozenset(self.bus_of[link.id] for link in self.network.links if self.returns(link))
+
+    def backward_bytes(self, bus: Bus) -> int:
+        """Bytes of one sample's window that readers of `bus` get in the backward pass."""
+        return bus.near_bytes if bus.id in self.windowed_buses else bus.window_bytes
 
     @cached_property
     def by_id(self) -> Mapping[str, Layer]:

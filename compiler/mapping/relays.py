@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cost import worker_cycles
 from snnc.compiler.mapping.grouping import Ints, ceil_div, mask_words, split
 from snnc.compiler.mapping.network import Source
@@ -18,7 +19,8 @@ def relay_words(problem: Problem, source: Source, ranges: Mapping[str, TileRange
     """Mask words of one sample of `source`; 0 for inputs and values."""
     if source.external or source.kind != "spikes":
         return 0
-    return int(mask_words(ranges[source.owner].neurons, problem.target.workers).sum())
+    words = int(mask_words(ranges[source.owner].neurons, problem.target.workers).sum())
+    return 2 * words if source in problem.windowed else words
 
 
 def relay_cycles(problem: Problem, source: Source, words: int, samples: int, *, compact: bool) -> float:
@@ -29,11 +31,19 @@ def relay_cycles(problem: Problem, source: Source, words: int, samples: int, *, 
         name, counts = "relay_values", {"elements": float(source.width * (len(buses) + compacts))}
     else:
         events = problem.events(source)
-        name, counts = "relay_events" if compacts else "relay_input", {"elements": sum(min(events, bus.capacity) for bus in buses)}
+        name = "relay_events" if compacts else "relay_input"
+        counts = {"elements": sum(_shown(problem, bus, forward=compacts) for bus in buses)}
         if compacts:
-            counts |= {"words": words, "ids": events}
+            counts |= {"words": words, "ids": source.width * problem.near[source.buffer] if source in problem.windowed else events}
     scaled = {key: samples * value for key, value in counts.items()}
     return problem.target.vertex_start_cycles + float(worker_cycles(problem.costs[name], samples=samples, **scaled))
+
+
+def _shown(problem: Problem, bus: Bus, *, forward: bool) -> float:
+    """Ids that a relay copies into the windows of a bus: backward, those of what takes gradient and those beside returned gradients."""
+    if bus.id in problem.windowed_buses and not forward:
+        return 2 * problem.near_events(bus)
+    return min(problem.events(bus.source), bus.capacity)
 
 
 def _share(problem: Problem, source: Source, words: int, most: int) -> int:

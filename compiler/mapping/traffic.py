@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from snnc.compiler.mapping.buses import Bus
+from snnc.compiler.mapping.gradient_counts import returned_buses
 from snnc.compiler.mapping.gradient_windows import reductions
 from snnc.compiler.mapping.grouping import Floats, column_groups, mask_words
 from snnc.compiler.mapping.network import Layer, Source
@@ -90,6 +91,7 @@ def masks_to_relays(layout: Layout) -> Traffic:
         groups = column_groups(where.neurons, workers)
         for source in layer.sent:
             words = mask_words(where.neurons, workers) if source.kind == "spikes" else where.neurons
+            words = 2 * words if source in layout.problem.windowed else words
             for relay in layout.relays[source]:
                 own = relay.tile - where.first if where.first <= relay.tile < where.stop else None
                 moved = int(words.sum()) - (int(words[own]) if own is not None else 0)
@@ -107,24 +109,27 @@ def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
         readers = [
             layer
             for layer in problem.network.layers
-            if any(problem.bus_of[link.id] == bus.id and (link.weight_gradient or not backward) for link in layer.incoming)
+            if any(problem.bus_of[link.id] == bus.id and (link.weight_gradient or problem.returns(link) or not backward) for link in layer.incoming)
         ]
-        _multicast(layout, traffic, bus, [layout.range_of(layer) for layer in readers])
+        size = problem.backward_bytes(bus) if backward else bus.window_bytes
+        _multicast(layout, traffic, bus, [layout.range_of(layer) for layer in readers], size, 2 if bus.events else 1)
+    for layer in problem.network.layers if backward else ():
+        for bus in returned_buses(problem, layer):
+            _multicast(layout, traffic, bus, [layout.range_of(layer)], bus.returned_bytes, 3)
     return traffic
 
 
-def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRange]) -> None:
+def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRange], size_a_sample: int, pieces: int) -> None:
     problem, relays = layout.problem, layout.relays[bus.source]
     reading = np.zeros(problem.target.tiles, dtype=bool)
     for where in ranges:
         reading[where.first : where.stop] = True
-    pieces = 2 if bus.events else 1
-    traffic.received += reading * float(problem.batch * bus.window_bytes)
+    traffic.received += reading * float(problem.batch * size_a_sample)
     traffic.fragments += reading * float(pieces * len(relays))
     per_chip = problem.target.tiles_per_chip
     chips = {chip for where in ranges for chip in layout.chips_of(where.first, where.stop)}
     for relay in relays:
-        size = relay.samples * bus.window_bytes
+        size = relay.samples * size_a_sample
         if ranges:
             traffic.sent[relay.tile] += size
         if reading[relay.tile]:
@@ -202,7 +207,7 @@ def weights_to_copies(layout: Layout) -> Traffic:
     for layer in problem.network.layers:
         where = layout.range_of(layer)
         for link in layer.outgoing:
-            if not link.input_gradient or not link.weight_gradient:
+            if not problem.copies(link) or not link.weight_gradient:
                 continue
             target = layout.range_by_id(link.target)
             groups = int(column_groups(target.neurons, problem.target.workers).sum())
