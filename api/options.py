@@ -97,7 +97,9 @@ def parse_window(window: str | float | tuple[float, float] | None) -> tuple[floa
     if len(ends) == 1:
         ends = (ends[0], math.inf)
     if len(ends) != 2 or not (math.isfinite(ends[0]) and ends[0] < ends[1]):
-        raise OptionValueError(f"the gradient window is {window!r}; give its lower end, or low,high with low < high, as in -0.1 or -0.1,0.5.")
+        raise OptionValueError(
+            f"the gradient window is {window!r}; give its lower end, or low,high with low < high, as in -0.1 or -0.1,0.5."
+        )
     return float(ends[0]), float(ends[1])
 
 

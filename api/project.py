@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Mapping
@@ -82,9 +83,11 @@ def _plan(program: StepProgram, target: Target, steps: int, chosen: Options, act
     if activity is None:
         return make_plan(program, target, steps=steps, batch=size, capacity=chosen.capacity, mode=chosen.mode)
     widths = {name: math.prod(program.buffers[name].shape) for name in activity.mean}
-    candidates: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
+    forward: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
+    backward: list[Mapping[str, int]] = [widths, activity.gradient_capacities(program)] if activity.near else [{}]
+    candidates = list(itertools.product(forward, backward))
     plans: list[Plan] = []
-    for last, capacity in enumerate(candidates, 1 - len(candidates)):
+    for last, (capacity, entries) in enumerate(candidates, 1 - len(candidates)):
         try:
             plan = make_plan(
                 program,
@@ -95,6 +98,8 @@ def _plan(program: StepProgram, target: Target, steps: int, chosen: Options, act
                 activity_source=activity.source,
                 capacity=capacity,
                 mode=chosen.mode,
+                near=activity.near,
+                gradient_capacity={name: entries[name] for name in activity.near},
             )
         except TooBigError:
             if last == 0 and not plans:

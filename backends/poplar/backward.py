@@ -242,7 +242,13 @@ def _add_weight_round(net: Network, assembly: Assembly, population: PopulationIn
     if not both and not bodies:
         return
     ports = sorted({link.connection.port for link in both})
-    fields = [*clock_fields(net, population.id), *bus_fields(net, both, backward=True), *gradient_fields(links), *weight_fields(back), *came]
+    fields = [
+        *clock_fields(net, population.id),
+        *bus_fields(net, both, backward=True),
+        *gradient_fields(links),
+        *weight_fields(back),
+        *came,
+    ]
     fields += first_field(net, population.id) or ([number("first", "b.first")] if bodies else [])
     fields += [vector("InOut", "float", f"partial{k.index}", f"{partial_name(k.connection)}[b.index]") for k in back]
     fields += [vector("Input", "float", f"delta{p}", f"d_{population.ports[p]}_own[b.index]") for p in ports]

@@ -123,7 +123,14 @@ def shown_fields(net: Network, store: Store, index: int, bus: BusPlan, *, again:
         vector("Output", store.id_type, f"back_ids{index}", f"Layout::samples({bus.id}_back_ids, r)"),
         vector("Output", "unsigned", f"back_number{index}", f"Layout::samples({bus.id}_back_number, r)"),
     ]
-    body: Body = {"index": index, "from": "0", "start": [], "each": [], "end": [], "comment": "The next window." if again else "The window."}
+    body: Body = {
+        "index": index,
+        "from": "0",
+        "start": [],
+        "each": [],
+        "end": [],
+        "comment": "The next window." if again else "The window.",
+    }
     if limited:
         fields += [
             vector("InOut" if again else "Output", "unsigned", f"position{index}", f"Layout::samples({bus.id}_position, r)"),

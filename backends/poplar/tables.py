@@ -13,7 +13,9 @@ from snnc.compiler.graph import Array
 
 
 def plan_tables(net: Network) -> bytes:
-    """``plan.bin``: every population's blocks (tile, first, count, sample, samples), every store's relays (tile, sample, samples), every reduction."""
+    """``plan.bin``: every population's blocks (tile, first, count, sample, samples), every store's relays (tile, sample, samples), and
+    every reduction's vertices, column for column as in their classes.
+    """
     tables: list[Iterable[Sequence[int]]] = [
         [(b.tile, b.first, b.count, b.sample, b.samples) for b in p.blocks] for p in net.plan.populations
     ]

@@ -34,7 +34,6 @@ class Bus:
         """Bytes of one sample's window."""
         return self.capacity * id_bytes(self.source) + COUNT_BYTES if self.events else 4 * self.source.width
 
-
     @property
     def near_bytes(self) -> int:
         """Bytes of one sample's window of the backward pass: ids of what takes gradient, and two counts."""

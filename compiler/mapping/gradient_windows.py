@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -73,9 +74,7 @@ def reductions(problem: Problem, ranges: Mapping[str, TileRange], relays: Mappin
     sums: dict[str, list[PartialSum]] = {bus.id: [] for bus in buses}
     for job, where in _dealt(problem, jobs):
         sums[job.bus.id] += _sums(job, where, problem.target.workers)
-    return {
-        bus.id: GradientPlan(bus.gradient_capacity, 1 + max(v.part for v in sums[bus.id]), tuple(sums[bus.id])) for bus in buses
-    }
+    return {bus.id: GradientPlan(bus.gradient_capacity, 1 + max(v.part for v in sums[bus.id]), tuple(sums[bus.id])) for bus in buses}
 
 
 def choose_parts(problem: Problem, bus: Bus, producers: int, tiles: float, relay_samples: int) -> int:
@@ -103,7 +102,7 @@ def _jobs(problem: Problem, bus: Bus, tiles: Ints, parts: int) -> Iterator[Job]:
     chips = tiles // problem.target.tiles_per_chip
     edges = [0, *(np.flatnonzero(np.diff(chips)) + 1).tolist(), len(chips)]
     part = 0
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in pairwise(edges):
         share = min(stop - start, max(1, round(parts * (stop - start) / len(chips))))
         for first, count in split(stop - start, share):
             yield Job(bus, part, start + first, count, int(chips[start]), 0, problem.batch)

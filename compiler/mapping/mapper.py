@@ -96,7 +96,19 @@ def make_plan(
     schedule = make_schedule(network)
     expected = expected_activity(network, activity)
     buses, bus_of = make_buses(network, schedule, activity, capacity, near, gradient_capacity)
-    problem = Problem(network, schedule, buses, bus_of, network_costs(network), expected, target, steps, batch, mode, expected_near(network, near, expected))
+    problem = Problem(
+        network,
+        schedule,
+        buses,
+        bus_of,
+        network_costs(network),
+        expected,
+        target,
+        steps,
+        batch,
+        mode,
+        expected_near(network, near, expected),
+    )
     search = _fastest(problem, gradients, chips)
     if search.best is None:
         raise too_big(search.problem, search.misfit, _larger_target(search.problem))

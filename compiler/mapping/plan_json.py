@@ -107,7 +107,10 @@ def plan_from_json(text: str) -> Plan:
                 **data,
                 "target": Target(**data["target"]),
                 "populations": tuple(PopulationPlan(**{**p, "blocks": _rows(p["blocks"], Block, _BLOCK)}) for p in data["populations"]),
-                "buses": tuple(BusPlan(**{**b, "relays": _rows(b["relays"], Relay, _RELAY), "gradient": _gradient_of(b["gradient"])}) for b in data["buses"]),
+                "buses": tuple(
+                    BusPlan(**{**b, "relays": _rows(b["relays"], Relay, _RELAY), "gradient": _gradient_of(b["gradient"])})
+                    for b in data["buses"]
+                ),
                 "connections": tuple(ConnectionPlan(**c) for c in data["connections"]),
                 "memory": {name: unruns(coded) for name, coded in data["memory"].items()},
                 "phases": tuple(Phase(**p) for p in data["phases"]),

@@ -104,10 +104,8 @@ def _reduction(layout: Layout, runs: int) -> tuple[Step, ...]:
 def exchange_cycles(layout: Layout, traffic: Traffic) -> Floats:
     """Cycles that each tile receives or sends: its bytes, and a cost for each fragment that it receives."""
     target = layout.problem.target
-    received = np.ceil(traffic.received / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
-    if not traffic.received.any():
-        return received
-    found: Floats = np.maximum(received, np.ceil(traffic.sent / target.exchange_bytes_per_cycle))
+    moved = np.maximum(traffic.received, traffic.sent) if traffic.received.any() else traffic.received
+    found: Floats = np.ceil(moved / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
     return found
 
 

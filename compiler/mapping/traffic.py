@@ -109,7 +109,10 @@ def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
         readers = [
             layer
             for layer in problem.network.layers
-            if any(problem.bus_of[link.id] == bus.id and (link.weight_gradient or problem.returns(link) or not backward) for link in layer.incoming)
+            if any(
+                problem.bus_of[link.id] == bus.id and (link.weight_gradient or problem.returns(link) or not backward)
+                for link in layer.incoming
+            )
         ]
         size = problem.backward_bytes(bus) if backward else bus.window_bytes
         _multicast(layout, traffic, bus, [layout.range_of(layer) for layer in readers], size, 2 if bus.events else 1)
