@@ -17,7 +17,7 @@ import numpy as np
 
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cost import CodeletCost
-from snnc.compiler.mapping.grouping import Ints, ceil_div, column_groups, split
+from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, split
 from snnc.compiler.mapping.network import Link
 from snnc.compiler.mapping.placement import TileRange
 from snnc.compiler.mapping.problem import Problem
@@ -90,11 +90,12 @@ def choose_parts(problem: Problem, bus: Bus, producers: int, tiles: float, relay
     return int(parts[int(np.argmin(one + two))])
 
 
-def _stage(problem: Problem, cost: CodeletCost, inner: np.ndarray, elements: np.ndarray) -> np.ndarray:
+def _stage(problem: Problem, cost: CodeletCost, inner: Floats, elements: Floats) -> Floats:
     """Cycles in which a tile receives and adds `inner` rows of `elements` floats."""
     target = problem.target
     exchange = inner * elements * FLOAT / target.exchange_bytes_per_cycle + target.fragment_cycles * inner
-    return exchange + (elements / 2) * (cost.row + cost.product * inner)
+    found: Floats = exchange + (elements / 2) * (cost.row + cost.product * inner)
+    return found
 
 
 def _jobs(problem: Problem, bus: Bus, tiles: Ints, parts: int) -> Iterator[Job]:
