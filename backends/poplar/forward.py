@@ -175,7 +175,7 @@ def _sent(
         if store is None:
             continue
         if store.kind == "events":
-            kind, make = ("Parts", "near_masks") if store.near else ("Tensor", "mask")
+            kind, make = ("Parts", "near_masks") if store.near else ("Matrix", "mask")
             mask = assembly.variable(
                 kind, f"{buffer}_mask", f'layout.{make}({population.id}, "{buffer}_mask")', f"a bit for each neuron of {population.label}"
             )
@@ -184,7 +184,7 @@ def _sent(
             masks.append(index)
         else:
             now = assembly.variable(
-                "Tensor", f"{buffer}_now", f'layout.matrix({population.id}, "{buffer}_now")', f"values of {population.label}"
+                "Matrix", f"{buffer}_now", f'layout.matrix({population.id}, "{buffer}_now")', f"values of {population.label}"
             )
             fields.append(vector("Output", "float", f"value{index}", f"Layout::own({now}, b)"))
             stores.append({"name": f"value{index}[c * samples + s]", "value": f"o{index}"})

@@ -150,7 +150,7 @@ def compact_fields(net: Network, store: Store) -> tuple[list[Field], Body]:
     fields = [
         number("spikes", kept),
         vector("InOut", "unsigned", "ends", f"{name}_ends[r.index]"),
-        number("groups", f"{owner}.groups.size()"),
+        number("groups", f"{owner}.cuts()"),
         vector("Input", "unsigned", "mask", f"masks_of({owner}, {name}_mask, r)"),
         vector("Input", "unsigned", "first", f"layout.constants(first_of_group({owner}), r.tile)"),
         vector("Input", "unsigned", "widths", f"layout.constants(words_of_group({owner}), r.tile)"),

@@ -138,6 +138,8 @@ def programs(net: Network) -> list[str]:
     start = "Sequence{Execute(zero_currents), refresh}" if net.rounds else "refresh"
     if not net.training:
         return [*lines, f"return {{{start}, forward}};"]
+    replicated = any(p.replicas > 1 for p in net.plan.populations)
+    update = "Execute(sum_private_gradients), Execute(update_parameters)" if replicated else "Execute(update_parameters)"
     reduced = f", Execute({REDUCE})" if any(bus.gradient is not None for bus in net.plan.buses) else ""
     lines += [f"Sequence backward_step{{Execute(relay_backward), Execute(backward_neurons){reduced}}};"]
     if net.backward_rounds:
@@ -148,6 +150,6 @@ def programs(net: Network) -> list[str]:
     return [
         *lines,
         "Sequence train{load_labels, forward, Execute(loss_samples), Execute(loss_sum), Copy(constant(ITERATIONS - 1), first_clock),",
-        "               Repeat(ITERATIONS, backward_step), Execute(update_parameters), refresh};",
+        f"               Repeat(ITERATIONS, backward_step), {update}, refresh}};",
         f"return {{{start}, forward, train}};",
     ]

@@ -19,16 +19,35 @@ from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cost import CodeletCost
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, split
 from snnc.compiler.mapping.network import Link
-from snnc.compiler.mapping.placement import TileRange
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.plan import GradientPlan, PartialSum, Relay
 
 FLOAT: Final = 4
+COLUMNS: Final = tuple(PartialSum.__dataclass_fields__)
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """Stage one for one bus: the columns of :class:`~snnc.compiler.plan.PartialSum`, a row for each vertex.
+
+    `producers` are the tiles whose partial products are added, for each range of samples (first, count) that is computed together.
+    """
+
+    capacity: int
+    parts: int
+    table: Mapping[str, Ints]
+    producers: Mapping[tuple[int, int], Ints]
+
+    def to_plan(self) -> GradientPlan:
+        """Write it down."""
+        rows = zip(*(self.table[name].tolist() for name in COLUMNS), strict=True)
+        return GradientPlan(self.capacity, self.parts, tuple(PartialSum(*row) for row in rows))
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One part of the sums of a bus for a range of samples: consecutive producers on one chip."""
+    """One part of the sums of a bus for a range of samples: consecutive producers."""
 
     bus: Bus
     part: int
@@ -49,48 +68,67 @@ def returning(problem: Problem, bus: Bus) -> tuple[Link, ...]:
     return tuple(link for link in problem.network.links if problem.bus_of[link.id] == bus.id and problem.returns(link))
 
 
-def producer_tiles(problem: Problem, bus: Bus, ranges: Mapping[str, TileRange]) -> Ints:
-    """Tile of every column group that makes partial products for `bus`, in the order connection, tile, neuron."""
-    found = []
-    for link in returning(problem, bus):
-        where = ranges[link.target]
-        tiles = np.arange(where.first, where.stop, dtype=np.int64)
-        found.append(np.repeat(tiles, column_groups(where.neurons, problem.target.workers)))
-    return np.concatenate(found)
+def producer_tiles(problem: Problem, bus: Bus, ranges: Mapping[str, TileRange]) -> dict[tuple[int, int], Ints]:
+    """Tile of every column group that makes partial products for `bus`, in the order connection, tile, neuron.
+
+    Returned by range of samples, the largest ranges that no replica of a target cuts.
+    """
+    targets = [ranges[link.target] for link in returning(problem, bus)]
+    edges = sorted({0, problem.batch, *(first for where in targets for first, _ in where.samples)})
+    found = {}
+    for first, stop in pairwise(edges):
+        tiles = [np.repeat(where.of(where.replicas_with(first, 1).start), column_groups(where.neurons, where.columns)) for where in targets]
+        found[first, stop - first] = np.concatenate(tiles)
+    return found
 
 
-def reductions(problem: Problem, ranges: Mapping[str, TileRange], relays: Mapping[str, Sequence[Relay]]) -> dict[str, GradientPlan]:
+def reductions(problem: Problem, ranges: Mapping[str, TileRange], relays: Mapping[str, Sequence[Relay]]) -> dict[str, Reduction]:
     """Plan the reduction of every bus whose gradient comes back in windows, by bus id."""
-    buses = [bus for bus in problem.buses if returning(problem, bus)]
-    if not buses:
-        return {}
-    tiles = {bus.id: producer_tiles(problem, bus, ranges) for bus in buses}
-    work = {bus.id: len(tiles[bus.id]) * bus.gradient_capacity for bus in buses}
+    buses = [bus for bus in problem.buses if bus.id in problem.windowed_buses]
+    producers = {bus.id: producer_tiles(problem, bus, ranges) for bus in buses}
+    work = _work_by_chip(problem, buses, producers)
     jobs: list[Job] = []
+    parts = {}
     for bus in buses:
-        share = max(1.0, problem.target.tiles_per_chip * work[bus.id] / sum(work.values()))
-        parts = choose_parts(problem, bus, len(tiles[bus.id]), share, max(r.samples for r in relays[bus.source.buffer]))
-        jobs += _jobs(problem, bus, tiles[bus.id], parts)
-    sums: dict[str, list[PartialSum]] = {bus.id: [] for bus in buses}
-    for job, where in _dealt(problem, jobs):
-        sums[job.bus.id] += _sums(job, where, problem.target.workers)
-    return {bus.id: GradientPlan(bus.gradient_capacity, 1 + max(v.part for v in sums[bus.id]), tuple(sums[bus.id])) for bus in buses}
+        most = max(r.samples for r in relays[bus.source.buffer])
+        (_, samples), tiles = next(iter(producers[bus.id].items()))
+        share = len(tiles) * samples * bus.gradient_capacity / work[int(tiles[0]) // problem.target.tiles_per_chip]
+        chosen = choose_parts(problem, bus, len(tiles), samples, share * problem.target.tiles_per_chip, most)
+        mine = _jobs(problem, bus, producers[bus.id], chosen)
+        parts[bus.id] = 1 + max(job.part for job in mine)
+        jobs += mine
+    rows: dict[str, list[Ints]] = {bus.id: [] for bus in buses}
+    for job, first, stop in _dealt(problem, jobs):
+        rows[job.bus.id].append(_vertices(job, first, stop, problem.target.workers))
+    tables = {name: np.concatenate(found, axis=1) for name, found in rows.items()}
+    return {
+        bus.id: Reduction(bus.gradient_capacity, parts[bus.id], dict(zip(COLUMNS, tables[bus.id], strict=True)), producers[bus.id])
+        for bus in buses
+    }
 
 
-def choose_parts(problem: Problem, bus: Bus, producers: int, tiles: float, relay_samples: int) -> int:
-    """Number of parts with the least predicted time of both stages, with `tiles` tiles for stage one."""
-    target, batch, capacity = problem.target, problem.batch, bus.gradient_capacity
+def _work_by_chip(problem: Problem, buses: Sequence[Bus], producers: Mapping[str, Mapping[tuple[int, int], Ints]]) -> Floats:
+    work = np.zeros(problem.target.chips)
+    for bus in buses:
+        for (_, samples), tiles in producers[bus.id].items():
+            work[int(tiles[0]) // problem.target.tiles_per_chip] += len(tiles) * samples * bus.gradient_capacity
+    return work
+
+
+def choose_parts(problem: Problem, bus: Bus, producers: int, samples: int, tiles: float, relay_samples: int) -> int:
+    """Number of parts with the least predicted time of both stages, with `tiles` tiles for stage one of `samples` samples."""
+    target, capacity = problem.target, bus.gradient_capacity
     parts = np.arange(1, producers + 1)
-    each = np.maximum(batch * capacity * parts / max(tiles, 1.0), 2.0)
+    each = np.maximum(samples * capacity * parts / max(tiles, 1.0), 2.0)
     inner = np.ceil(producers / parts)
     one = _stage(problem, problem.costs["reduce_partials"], inner, each)
-    second = relay_samples * capacity
-    two = _stage(problem, problem.costs["gradient_window"], parts, np.full(producers, float(second)))
-    two += target.fragment_cycles * parts * np.floor(second / np.maximum(each, 1.0))
+    second = float(relay_samples * capacity)
+    two = _stage(problem, problem.costs["gradient_window"], parts, np.full(producers, second))
+    two += target.fragment_cycles * parts * np.floor(second / each)
     return int(parts[int(np.argmin(one + two))])
 
 
-def _stage(problem: Problem, cost: CodeletCost, inner: Floats, elements: Floats) -> Floats:
+def _stage(problem: Problem, cost: CodeletCost, inner: Ints | Floats, elements: Floats) -> Floats:
     """Cycles in which a tile receives and adds `inner` rows of `elements` floats."""
     target = problem.target
     exchange = inner * elements * FLOAT / target.exchange_bytes_per_cycle + target.fragment_cycles * inner
@@ -98,20 +136,28 @@ def _stage(problem: Problem, cost: CodeletCost, inner: Floats, elements: Floats)
     return found
 
 
-def _jobs(problem: Problem, bus: Bus, tiles: Ints, parts: int) -> Iterator[Job]:
-    """Cut the producers where their chip changes, and each run into its share of `parts`."""
-    chips = tiles // problem.target.tiles_per_chip
+def _jobs(problem: Problem, bus: Bus, producers: Mapping[tuple[int, int], Ints], parts: int) -> list[Job]:
+    """Cut the producers into `parts`, where their chip changes if that gives every range of samples as many."""
+    per_chip = problem.target.tiles_per_chip
+    cuts = {samples: list(_cut(tiles // per_chip, parts)) for samples, tiles in producers.items()}
+    if len({len(cut) for cut in cuts.values()}) > 1:
+        cuts = {samples: list(split(len(tiles), parts)) for samples, tiles in producers.items()}
+    return [
+        Job(bus, part, first, count, int(producers[samples][first]) // per_chip, *samples)
+        for samples, cut in cuts.items()
+        for part, (first, count) in enumerate(cut)
+    ]
+
+
+def _cut(chips: Ints, parts: int) -> Iterator[tuple[int, int]]:
     edges = [0, *(np.flatnonzero(np.diff(chips)) + 1).tolist(), len(chips)]
-    part = 0
     for start, stop in pairwise(edges):
         share = min(stop - start, max(1, round(parts * (stop - start) / len(chips))))
-        for first, count in split(stop - start, share):
-            yield Job(bus, part, start + first, count, int(chips[start]), 0, problem.batch)
-            part += 1
+        yield from ((start + first, count) for first, count in split(stop - start, share))
 
 
-def _dealt(problem: Problem, jobs: Sequence[Job]) -> Iterator[tuple[Job, range]]:
-    """Give each job tiles of its chip in proportion to its work."""
+def _dealt(problem: Problem, jobs: Sequence[Job]) -> Iterator[tuple[Job, int, int]]:
+    """Give each job tiles ``[first, stop)`` of its chip in proportion to its work."""
     per_chip = problem.target.tiles_per_chip
     for chip in sorted({job.chip for job in jobs}):
         mine = [job for job in jobs if job.chip == chip]
@@ -119,22 +165,26 @@ def _dealt(problem: Problem, jobs: Sequence[Job]) -> Iterator[tuple[Job, range]]
         for job in mine:
             first = min(done * per_chip // total, per_chip - 1)
             done += job.work
-            stop = max(first + 1, done * per_chip // total)
-            yield job, range(chip * per_chip + first, chip * per_chip + stop)
+            yield job, chip * per_chip + first, chip * per_chip + max(first + 1, done * per_chip // total)
 
 
-def _sums(job: Job, tiles: range, workers: int) -> list[PartialSum]:
-    """Cut the windows of a job over all workers of its tiles: whole samples, or pieces of one."""
+def _vertices(job: Job, first: int, stop: int, workers: int) -> Ints:
+    """Cut the windows of a job over all workers of its tiles: whole samples, or pieces of one. Rows are those of :data:`COLUMNS`."""
     capacity = job.bus.gradient_capacity
     pairs = int(ceil_div(capacity, 2))
-    most = len(tiles) * workers
+    most = (stop - first) * workers
     if most <= job.samples:
-        pieces = [(sample, samples, 0, capacity) for sample, samples in split(job.samples, most)]
+        cut = np.array(list(split(job.samples, most)), dtype=np.int64)
+        sample, samples = cut[:, 0], cut[:, 1]
+        entry, entries = np.zeros_like(sample), np.full_like(sample, capacity)
     else:
-        cuts = [(2 * first, min(2 * count, capacity - 2 * first)) for first, count in split(pairs, min(most // job.samples, pairs))]
-        pieces = [(sample, 1, entry, entries) for sample in range(job.samples) for entry, entries in cuts]
-    dealt = np.repeat(np.arange(len(tiles)), [count for _, count in split(len(pieces), len(tiles))])
-    return [
-        PartialSum(tiles[int(at)], job.part, job.sample + sample, samples, entry, entries, job.first, job.producers)
-        for at, (sample, samples, entry, entries) in zip(dealt, pieces, strict=True)
-    ]
+        cut = 2 * np.array(list(split(pairs, min(most // job.samples, pairs))), dtype=np.int64)
+        sample = np.repeat(np.arange(job.samples), len(cut))
+        samples = np.ones_like(sample)
+        entry = np.tile(cut[:, 0], job.samples)
+        entries = np.minimum(np.tile(cut[:, 1], job.samples), capacity - entry)
+    counts = [count for _, count in split(len(sample), stop - first)]
+    tile = np.repeat(np.arange(first, stop), counts)
+    same = (np.full_like(sample, value) for value in (job.part, job.first, job.producers))
+    part, start, producers = same
+    return np.stack([tile, part, sample + job.sample, samples, entry, entries, start, producers])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -12,17 +12,20 @@ import numpy as np
 from snnc.compiler.mapping.block_memory import block_bytes
 from snnc.compiler.mapping.buses import Bus, make_buses
 from snnc.compiler.mapping.capacity import check_names, expected_activity, expected_near
+from snnc.compiler.mapping.choices import Choice, choices
 from snnc.compiler.mapping.cost import network_costs
+from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.errors import MappingOptionError
 from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups, split
 from snnc.compiler.mapping.memory import memory_by_tile
-from snnc.compiler.mapping.network import Layer, Source, describe
-from snnc.compiler.mapping.placement import Placement, TileRange, chip_counts, choices, placements
+from snnc.compiler.mapping.network import Layer, Network, Source, describe
+from snnc.compiler.mapping.placement import Placement, chip_counts, copy_counts, each_once, placements
 from snnc.compiler.mapping.predict import cycles_by_tile, phase, supersteps
 from snnc.compiler.mapping.problem import Problem
-from snnc.compiler.mapping.relays import deal_relays
+from snnc.compiler.mapping.relays import Room, deal_relays
 from snnc.compiler.mapping.schedule import make_schedule
 from snnc.compiler.mapping.supported import check_supported
+from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.too_big import too_big
 from snnc.compiler.mapping.traffic import Layout
 from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Phase, Plan, PopulationPlan
@@ -30,8 +33,11 @@ from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
 Gradients: TypeAlias = Literal["auto", "dense", "windowed"]
+Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
 BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
 """Parts of a tile that blocks may fill, tried in this order until relays find room."""
+MOST_FLIPS: Final = 8
+"""With more sources than these, gradients come back to all of them in one way."""
 
 
 def make_plan(
@@ -49,6 +55,7 @@ def make_plan(
     gradient_capacity: Mapping[str, int] | int | None = None,
     gradients: Gradients = "auto",
     chips: int | None = None,
+    place: Placer | None = None,
 ) -> Plan:
     """Map `program` onto `target`.
 
@@ -77,6 +84,8 @@ def make_plan(
         "dense", for all; "auto", whichever is predicted to be faster.
     chips
         How many chips of the target to use; None: as many as make the predicted step fastest.
+    place
+        Where populations lie, in place of the search: the fastest of these placements is taken.
 
     Raises
     ------
@@ -95,40 +104,66 @@ def make_plan(
     check_names(network, activity, capacity, near, gradient_capacity)
     schedule = make_schedule(network)
     expected = expected_activity(network, activity)
-    buses, bus_of = make_buses(network, schedule, activity, capacity, near, gradient_capacity)
-    problem = Problem(
-        network,
-        schedule,
-        buses,
-        bus_of,
-        network_costs(network),
-        expected,
-        target,
-        steps,
-        batch,
-        mode,
-        expected_near(network, near, expected),
-    )
-    search = _fastest(problem, gradients, chips)
-    if search.best is None:
-        raise too_big(search.problem, search.misfit, _larger_target(search.problem))
-    return _plan(program.name, search.best, activity_source)
+    likely = expected_near(network, near, expected)
+    costs = network_costs(network)
+    found: list[Search] = []
+    for windowed in _windowed(network, gradients):
+        first: Placement | None = None
+        for sizes in _window_sizes(activity, near if windowed else None, capacity, mode):
+            buses, bus_of = make_buses(network, schedule, sizes[0], capacity, sizes[1], gradient_capacity)
+            problem = Problem(network, schedule, buses, bus_of, costs, expected, target, steps, batch, mode, likely, windowed)
+            found.append(_searched(Search(problem), chips, place, first))
+            first = first or (found[-1].best.layout.placement if found[-1].best else None)
+    found += _other_ways(found, gradients, place)
+    best = min((search.best for search in found if search.best is not None), key=lambda priced: priced.cycles, default=None)
+    if best is None:
+        raise too_big(found[0].problem, found[0].misfit, _larger_target(found[0].problem))
+    return _plan(program.name, best, activity_source)
 
 
-def _fastest(problem: Problem, gradients: Gradients, chips: int | None) -> Search:
-    """Search with dense and with windowed input gradients; with several sources, also with each of them the other way."""
-    able = frozenset(link.source for link in problem.network.links if link.dense and link.input_gradient and link.source.windowed)
-    if gradients != "auto" or not able:
-        return Search(replace(problem, windowed=able if gradients == "windowed" else frozenset())).run(chips)
-    best = min((Search(replace(problem, windowed=w)).run(chips) for w in (frozenset[Source](), able)), key=_cycles)
-    for source in sorted(able, key=lambda s: s.buffer) if len(able) > 1 else ():
-        other = Search(replace(problem, windowed=best.problem.windowed ^ {source})).run(chips)
-        best = min(best, other, key=_cycles)
-    return best
+def _searched(search: Search, chips: int | None, place: Placer | None, first: Placement | None) -> Search:
+    if place is not None:
+        return search.run_given(place(search.problem))
+    return search.run(chips) if first is None else search.run_as(first)
+
+
+def _able(network: Network) -> frozenset[Source]:
+    """Sources whose gradients may come back in windows."""
+    return frozenset(link.source for link in network.links if link.dense and link.input_gradient and link.source.windowed)
+
+
+def _windowed(network: Network, gradients: Gradients) -> tuple[frozenset[Source], ...]:
+    """Sets of sources to try whose gradients come back in windows: none, and all that may."""
+    none, all_ = frozenset[Source](), _able(network)
+    return tuple(dict.fromkeys({"dense": (none,), "windowed": (all_,), "auto": (none, all_)}[gradients]))
+
+
+def _other_ways(found: Sequence[Search], gradients: Gradients, place: Placer | None) -> Iterator[Search]:
+    """Lay out the fastest placement with the gradients of each of several sources the other way."""
+    fastest = min((s for s in found if s.best is not None), key=_cycles, default=None)
+    if gradients != "auto" or fastest is None or fastest.best is None or place is not None:
+        return
+    able = sorted(_able(fastest.problem.network), key=lambda source: source.buffer)
+    for source in able if 1 < len(able) <= MOST_FLIPS else ():
+        other = replace(fastest.problem, windowed=fastest.problem.windowed ^ {source})
+        yield Search(other).run_given([fastest.best.layout.placement])
 
 
 def _cycles(search: Search) -> float:
-    return search.best.cycles if search.best is not None else math.inf
+    return search.best.cycles if search.best is not None else float("inf")
+
+
+def _window_sizes(
+    activity: Mapping[str, float] | None, near: Mapping[str, float] | None, capacity: Mapping[str, int] | int | None, mode: Mode
+) -> tuple[tuple[Mapping[str, float] | None, Mapping[str, float] | None], ...]:
+    """Activities to size windows by: small windows that may be followed by further ones, and windows that hold everything.
+
+    Small windows save bytes but cost a test for further ones in every iteration. Whatever the user gave is kept.
+    """
+    if mode != "exact" or not activity:
+        return ((activity, near),)
+    forward = (activity, None) if capacity is None else (activity,)
+    return tuple((spikes, entries) for entries in ((near, None) if near else (None,)) for spikes in forward)
 
 
 def _plan(name: str, best: Priced, activity_source: str) -> Plan:
@@ -165,7 +200,7 @@ def _bus(layout: Layout, bus: Bus) -> BusPlan:
         capacity=bus.capacity,
         mode=layout.problem.mode,
         relays=layout.relays[bus.source],
-        gradient=layout.reductions.get(bus.id),
+        gradient=layout.reductions[bus.id].to_plan() if bus.id in layout.reductions else None,
     )
 
 
@@ -213,6 +248,7 @@ class Search:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+        self._known: dict[int, tuple[tuple[Choice, ...], ...]] = {}
         self.best: Priced | None = None
         self.misfit: tuple[int, Layout, dict[str, Ints]] | None = None
 
@@ -233,21 +269,49 @@ class Search:
 
     def run(self, chips: int | None) -> Search:
         """Try few chips first and stop once more of them no longer help; give blocks less of a tile where relays do not fit."""
-        options = choices(self.problem)
         for count in chip_counts(self.problem, chips):
             before = self.best
-            for share in BLOCK_SHARES:
-                tight = [option.within(share * self.problem.target.tile_bytes) for option in options]
-                found = list(placements(self.problem, tight, count))
-                if self._price_all(found, near=True) or self._price_all(found, near=False):
-                    break
+            for copies in copy_counts(self.problem, count):
+                self._run_copies(count, copies)
             if before is not None and self.best is before:
                 break
         return self
 
+    def run_given(self, found: Iterable[Placement]) -> Search:
+        """Try these placements."""
+        given = list(found)
+        if not self._price_all(given, near=True):
+            self._price_all(given, near=False)
+        return self
+
+    def run_as(self, placement: Placement) -> Search:
+        """Try as many chips and copies as `placement` has."""
+        self._run_copies(placement.chips, placement.copies)
+        return self
+
+    def _run_copies(self, chips: int, copies: int) -> None:
+        """Try `copies` groups of chips that share the batch."""
+        part = replace(self.problem, batch=self.problem.batch // copies)
+        options = self._options(part)
+        for share in BLOCK_SHARES:
+            limit = share * part.target.tile_bytes
+            tight = each_once(options, partial(_within, limit))
+            found = list(placements(part, tight, chips, copies))
+            if self._price_all(found, near=True) or self._price_all(found, near=False):
+                break
+
+    def _options(self, part: Problem) -> tuple[tuple[Choice, ...], ...]:
+        if part.batch not in self._known:
+            self._known[part.batch] = choices(part)
+        return self._known[part.batch]
+
     def _price_all(self, found: Sequence[Placement], *, near: bool) -> bool:
         fits = [self.price(placement, near=near) for placement in found]
         return any(fits)
+
+
+def _within(limit: float, some: Sequence[Choice]) -> list[Choice]:
+    return [option.within(limit) for option in some]
 
 
 def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
@@ -256,16 +320,29 @@ def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
     ranges = {layer.id: where for layer, where in zip(problem.network.layers, placement.ranges, strict=True)}
     for layer in problem.network.layers:
         where = ranges[layer.id]
-        held[where.first : where.stop] += sum(block_bytes(problem, layer, where.neurons).values())
-    per_chip = problem.target.tiles_per_chip
-    everywhere = range(placement.chips * per_chip)
-    usable = {}
+        cut = Cut(where.replicas, where.columns)
+        held[where.tiles] += sum(block_bytes(problem, layer, cut, where.tile_neurons, where.tile_samples).values())
+    rooms = {}
     for source in problem.network.sources:
         owner = source.owner if not source.external else next(link.target for link in problem.network.links if link.source == source)
-        where = ranges[owner]
-        usable[source] = range(where.first // per_chip * per_chip, ((where.stop - 1) // per_chip + 1) * per_chip) if near else everywhere
-    relays = deal_relays(problem, held, usable, ranges)
-    return Layout(problem, placement, relays, _loss_tiles(problem, held, everywhere))
+        rooms[source] = _rooms(problem, placement, ranges[owner], near=near)
+    relays = deal_relays(problem, held, rooms, ranges)
+    return Layout(problem, placement, relays, _loss_tiles(problem, held, range(placement.chips * problem.target.tiles_per_chip)))
+
+
+def _rooms(problem: Problem, placement: Placement, where: TileRange, *, near: bool) -> list[Room]:
+    """Tiles for the relays of each group of chips: all of them, or those of the chips of `where`."""
+    per_chip, copies = problem.target.tiles_per_chip, placement.copies
+    group = -(-placement.chips // copies) * per_chip
+    each = where.replicas // copies
+    found = []
+    for copy, (sample, samples) in enumerate(split(problem.batch, copies)):
+        first, stop = copy * group, min((copy + 1) * group, placement.chips * per_chip)
+        if near:
+            mine = where.tiles[copy * each * where.width : (copy + 1) * each * where.width]
+            first, stop = int(mine.min()) // per_chip * per_chip, (int(mine.max()) // per_chip + 1) * per_chip
+        found.append(Room(first, stop, sample, samples))
+    return found
 
 
 def _loss_tiles(problem: Problem, held: Ints, usable: range) -> tuple[int, ...]:
@@ -282,22 +359,20 @@ def _population(problem: Problem, layer: Layer, where: TileRange) -> PopulationP
         layer.label,
         layer.neurons,
         problem.schedule.stages[layer.id],
-        where.first,
-        len(where.neurons),
+        where.starts,
+        where.width,
         tuple(_blocks(problem, where)),
     )
 
 
-def _blocks(problem: Problem, where: TileRange) -> list[Block]:
+def _blocks(problem: Problem, where: TileRange) -> Iterator[Block]:
     """Cut each tile's neurons into column groups and these into sample groups."""
-    workers, batch = problem.target.workers, problem.batch
-    found: list[Block] = []
-    first = 0
-    groups = column_groups(where.neurons, workers).tolist()
-    shares = sample_groups(where.neurons, workers, batch).tolist()
-    for index, neurons in enumerate(where.neurons.tolist()):
-        parts = list(split(batch, shares[index]))
-        for start, count in split(neurons, groups[index]):
-            found.extend(Block(where.first + index, first + start, count, sample, samples) for sample, samples in parts)
-        first += neurons
-    return found
+    groups = column_groups(where.neurons, where.columns).tolist()
+    for start, (sample, samples) in zip(where.starts, where.samples, strict=True):
+        shares = sample_groups(where.neurons, where.columns, problem.target.workers, samples).tolist()
+        first = 0
+        for index, neurons in enumerate(where.neurons.tolist()):
+            parts = list(split(samples, shares[index]))
+            for offset, count in split(neurons, groups[index]):
+                yield from (Block(start + index, first + offset, count, sample + begin, number) for begin, number in parts)
+            first += neurons

@@ -16,7 +16,7 @@ from snnc.compiler.mapping.errors import PlanFileError
 from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, GradientPlan, PartialSum, Phase, Plan, PopulationPlan, Relay
 from snnc.compiler.target import Target
 
-FORMAT: Final = "snnc plan 1"
+FORMAT: Final = "snnc plan 2"
 _BLOCK: Final = ("tile", "first", "count", "sample", "samples")
 _PLAIN: Final = ("name", "steps", "batch", "training", "interval", "iterations", "activity", "activity_source")
 _RELAY: Final = ("tile", "sample", "samples")
@@ -62,7 +62,7 @@ def plan_to_json(plan: Plan) -> str:
         **{name: getattr(plan, name) for name in _PLAIN},
         "target": asdict(plan.target),
         "populations": [
-            {**{k: getattr(p, k) for k in ("id", "label", "neurons", "stage", "first_tile", "tiles")}, "blocks": _table(p.blocks, _BLOCK)}
+            {**{k: getattr(p, k) for k in ("id", "label", "neurons", "stage", "starts", "width")}, "blocks": _table(p.blocks, _BLOCK)}
             for p in plan.populations
         ],
         "buses": [
@@ -106,7 +106,10 @@ def plan_from_json(text: str) -> Plan:
             **{
                 **data,
                 "target": Target(**data["target"]),
-                "populations": tuple(PopulationPlan(**{**p, "blocks": _rows(p["blocks"], Block, _BLOCK)}) for p in data["populations"]),
+                "populations": tuple(
+                    PopulationPlan(**{**p, "starts": tuple(p["starts"]), "blocks": _rows(p["blocks"], Block, _BLOCK)})
+                    for p in data["populations"]
+                ),
                 "buses": tuple(
                     BusPlan(**{**b, "relays": _rows(b["relays"], Relay, _RELAY), "gradient": _gradient_of(b["gradient"])})
                     for b in data["buses"]
