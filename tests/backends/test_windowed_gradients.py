@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nets import join, linear
 from poplar_projects import machine
-from windowed_nets import CASES, Windowed, deep, windowed
+from windowed_nets import CASES, Windowed, anywhere, deep, undivided, windowed
 
 from snnc.activity import measure_activity
 from snnc.compiler.graph import Graph, Input, Output, Population
@@ -29,6 +29,9 @@ def test_the_cases_cover_what_they_name():
     assert plan.chips_used == 2
     assert all(b.gradient.capacity < b.width for b in plan.buses if b.gradient)
     assert any(b.gradient.parts > 1 for b in windowed("many tiles").plan.buses if b.gradient)
+    placed = windowed("replicas over two chips").plan
+    assert placed.chips_used == 2
+    assert len({p.replicas for p in placed.populations}) > 1
     assert max(b.lag for b in windowed("one tile").plan.buses if b.gradient) > 1
     case = windowed("two chips, further windows")
     engine = case.open()
@@ -78,14 +81,15 @@ def random_net(seed, widths, links, inputs):
     st.lists(st.integers(1, 40), min_size=1, max_size=3),
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 3)), max_size=3),
     st.integers(1, 9),
-    st.sampled_from([(1, 1), (3, 1), (23, 1), (4, 2)]),
+    st.sampled_from([(1, 1), (3, 1), (23, 1), (4, 2), (30, 2)]),
     st.one_of(st.none(), st.integers(1, 8)),
     st.floats(-1, -0.01),
 )
 def test_random_networks_equal_the_reference(seed, widths, links, batch, tiles, capacity, low):
     graph = random_net(seed, widths, links, inputs=12)
     options = {"gradient_capacity": capacity, "capacity": capacity} if capacity else {}
-    case = Windowed(graph, machine(*tiles), steps=8, batch=batch, window=(low, np.inf), chips=tiles[1], **options)
+    options |= {"place": anywhere(np.random.default_rng(seed))} if tiles == (30, 2) else {"chips": tiles[1]}
+    case = Windowed(graph, machine(*tiles), steps=8, batch=batch, window=(low, np.inf), **options)
     assert case.worst_error() <= 1e-5
 
 
@@ -145,7 +149,7 @@ def reference_gradient(case, name):
 
 def test_predicted_cycles_of_windowed_gradients_are_those_of_the_emulator():
     graph = deep(np.random.default_rng(3), (220, 150), inputs=90)
-    options = {"steps": 60, "batch": 6, "window": (-0.3, np.inf)}
+    options = {"steps": 60, "batch": 6, "window": (-0.3, np.inf), "place": undivided(12)}
     first = Windowed(graph, machine(40), **options)
     inputs, target = first.data(0, density=0.1)
     seen = measure_activity(first.program, inputs, "the data")

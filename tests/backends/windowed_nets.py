@@ -14,7 +14,10 @@ from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.graph import Graph, Input, OneToOne, Output, Population
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
+from snnc.compiler.mapping.grouping import neurons_per_tile, split
 from snnc.compiler.mapping.mapper import make_plan
+from snnc.compiler.mapping.placement import Placement
+from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.neurons import LI, LIF
 from snnc.compiler.optimizers import SGD
 
@@ -46,6 +49,39 @@ def tangled(random):
     join(graph, "back", linear(random, 20, 12), "h2", "h0", delay=1)
     join(graph, "gain", OneToOne(random.normal(size=33).astype(np.float32), learnable=True), "h1", "h1", delay=2)
     return graph
+
+
+def undivided(neurons):
+    """At most `neurons` on a tile, the whole batch on each."""
+
+    def place(problem):
+        ranges, first = [], 0
+        for layer in problem.network.layers:
+            width = -(-layer.neurons // neurons)
+            ranges.append(TileRange((first,), neurons_per_tile(layer.neurons, width), ((0, problem.batch),), 6))
+            first += width
+        yield Placement(tuple(ranges), 1)
+
+    return place
+
+
+def anywhere(random, copies=1):
+    """Each population in any number of replicas, on any number of tiles, one behind the other, over the borders of chips."""
+
+    def place(problem):
+        ranges, first = [], 0
+        batch, tiles = problem.batch // copies, problem.target.tiles // copies
+        for layer in problem.network.layers:
+            width = int(random.integers(1, min(layer.neurons, 4) + 1))
+            replicas = int(random.integers(1, min(batch, 3) + 1))
+            starts = tuple(first + r * width for r in range(replicas))
+            columns = int(random.choice([1, 2, 3, 6]))
+            ranges.append(TileRange(starts, neurons_per_tile(layer.neurons, width), tuple(split(batch, replicas)), columns))
+            first += replicas * width
+        assert first <= tiles
+        yield Placement(tuple(r.repeated(copies, tiles, batch) for r in ranges), problem.target.chips, copies)
+
+    return place
 
 
 class Windowed:
@@ -101,7 +137,8 @@ class Windowed:
 CASES = {
     "one tile": (tangled, machine(1), {"batch": 2}),
     "four tiles": (deep, machine(4), {"batch": 3}),
-    "many tiles": (deep, machine(60), {"batch": 16}),
+    "many tiles": (deep, machine(120), {"batch": 16, "place": undivided(1)}),
+    "replicas over two chips": (tangled, machine(24, 2), {"batch": 7, "place": anywhere(np.random.default_rng(4))}),
     "two chips, further windows": (tangled, machine(6, 2), {"chips": 2, "batch": 7, "capacity": 3, "gradient_capacity": 4}),
 }
 
