@@ -172,11 +172,11 @@ def relay_load(layout: Layout, *, compact: bool) -> Load:
 
 def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
     """Exact mode with limited windows asks in every iteration whether further windows are needed."""
-    limited = layout.problem.limited
+    limited = layout.problem.limited(backward=part == "backward")
     if not limited:
         return ()
     flags = sum(len(layout.relays[bus.source]) for bus in limited)
-    return (Step(f"{part}: test for further windows", part, runs, _one_tile(layout, "reduce", flags), flags_to_one_tile(layout)),)
+    return (Step(f"{part}: test for further windows", part, runs, _one_tile(layout, "reduce", flags), flags_to_one_tile(layout, limited)),)
 
 
 def _one_tile(layout: Layout, codelet: str, elements: int) -> Load:

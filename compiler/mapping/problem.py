@@ -71,10 +71,10 @@ class Problem:
         """Layers by id."""
         return {layer.id: layer for layer in self.network.layers}
 
-    @property
-    def limited(self) -> tuple[Bus, ...]:
+    def limited(self, *, backward: bool = False) -> tuple[Bus, ...]:
         """Buses whose windows may overflow and are then followed by further ones."""
-        return tuple(b for b in self.buses if b.events and b.capacity < b.source.width) if self.mode == "exact" else ()
+        room = {b.id: b.gradient_capacity if backward and b.id in self.windowed_buses else b.capacity for b in self.buses}
+        return tuple(b for b in self.buses if b.events and room[b.id] < b.source.width) if self.mode == "exact" else ()
 
     def events(self, source: Source) -> float:
         """Expected events of a sample and step."""

@@ -10,7 +10,7 @@ Data that lies on the reading tile is not moved.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -292,9 +292,9 @@ def weights_to_copies(layout: Layout) -> Traffic:
     return traffic
 
 
-def flags_to_one_tile(layout: Layout) -> Traffic:
+def flags_to_one_tile(layout: Layout, limited: Sequence[Bus]) -> Traffic:
     """Before the test for overflow: a flag from every relay of a limited bus."""
     traffic = Traffic.none(layout.problem)
-    flags = sum(len(layout.relays[bus.source]) for bus in layout.problem.limited)
+    flags = sum(len(layout.relays[bus.source]) for bus in limited)
     traffic.add(0, FLOAT * flags, flags)
     return traffic
