@@ -28,6 +28,11 @@ class Placed:
     learned: bool
     label: str
 
+    @property
+    def kept(self) -> str:
+        """How it lies: the layout's function."""
+        return "weights" if self.form == "dense" else "rows"
+
 
 def placed_parameters(net: Network) -> Iterator[Placed]:
     """All parameters that the program uses, once each."""
@@ -88,7 +93,7 @@ def _variables(assembly: Assembly, placed: Placed) -> None:
         assembly.refresh.append(f"refresh.add(program::Copy({name}.broadcast({p}.groups.size(), 0), {name}_copies.all));")
         whole = name
     else:
-        assembly.variable("Parts", name, f'layout.rows({p}, "{name}", {placed.rows})', comment)
+        assembly.variable("Parts", name, f'layout.{placed.kept}({p}, "{name}", {placed.rows})', comment)
         whole = f"{name}.all"
     assembly.tensors.append(f'tensor("{name}", SNNC_PARAMETER, {_shape(placed)}, {whole}, {placed.order}, true);')
 
@@ -100,7 +105,7 @@ def _gradient(net: Network, assembly: Assembly, placed: Placed) -> None:
         total = f"{sums}.range(0, 1)"
     else:
         sums = assembly.variable(
-            "Parts", f"d_{name}", f'layout.block_rows({p}, "d_{name}", {placed.rows})', f"private gradients of {placed.label}"
+            "Parts", f"d_{name}", f'layout.block_{placed.kept}({p}, "d_{name}", {placed.rows})', f"private gradients of {placed.label}"
         )
         total = f"totals({p}, {sums})"
     assembly.tensors.append(f'tensor("d_{name}", SNNC_GRADIENT, {_shape(placed)}, {total}, {placed.order}, false);')
@@ -126,7 +131,7 @@ def _update(net: Network, assembly: Assembly, placed: Placed) -> None:
         if shared:
             assembly.variable("Tensor", kept, f'layout.on_tile(poplar::FLOAT, {{1}}, "{kept}", {p}.groups[0].tile)')
         else:
-            assembly.variable("Parts", kept, f'layout.rows({p}, "{kept}", {placed.rows})')
+            assembly.variable("Parts", kept, f'layout.{placed.kept}({p}, "{kept}", {placed.rows})')
         assembly.tensors.append(
             f'tensor("{kept}", SNNC_MOMENT, {_shape(placed)}, {kept if shared else kept + ".all"}, {placed.order}, true);'
         )

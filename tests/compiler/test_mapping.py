@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 
 import numpy as np
@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_mapping_nets import Wire, program, w1
 
-from snnc.compiler.mapping import codelet_costs, make_plan, worker_cycles
+from snnc.compiler.mapping import CodeletCost, codelet_costs, make_plan, worker_cycles
+from snnc.compiler.mapping.cost import sample_sweeps
 from snnc.compiler.mapping.errors import CapacityError, MappingOptionError, PlanFileError, TooBigError
 from snnc.compiler.plan import Plan
 from snnc.compiler.target import Target
@@ -152,7 +153,8 @@ def test_cycles_of_the_forward_neurons_of_w1_are_what_a_hand_computation_gives()
     cost = codelet_costs(w1())["forward.p0"]
     samples = 11  # 64 over 6 sample groups
     events = samples * 0.05 * (700 + 256)
-    worker = 10 + cost.start + samples * cost.sample + events * (cost.event + cost.event_vector) + samples * cost.neuron
+    lists = samples * 2 * (cost.sweep + cost.held)  # two connections, each swept once for the one column
+    worker = 10 + cost.start + samples * cost.sample + lists + events * (cost.event + cost.event_vector) + samples * cost.neuron
     assert phase.compute == pytest.approx(6 * worker)
     relays = sum(len(b.relays) for b in plan.buses)
     assert phase.exchange == 64 * (1404 + 516) / 4 + 2 * relays * 9
@@ -161,10 +163,33 @@ def test_cycles_of_the_forward_neurons_of_w1_are_what_a_hand_computation_gives()
 
 
 def test_worker_cycles_adds_what_the_table_says() -> None:
-    cost = codelet_costs(w1())["backward.p0"]
-    got = worker_cycles(cost, samples=2, events=10, columns=3, rows=4, products=8, neurons=6, words=1, ids=5, elements=7)
-    by_hand = cost.start + 2 * cost.sample + 10 * (cost.event + 2 * cost.event_vector) + 4 * cost.row + 8 * cost.product
-    assert got == by_hand + 6 * cost.neuron + cost.word + 5 * cost.id + 7 * cost.element
+    cost = CodeletCost(*range(3, 3 + len(fields(CodeletCost))))
+    got = worker_cycles(
+        cost, samples=2, sweeps=9, held=11, rows=4, products=8, unaligned=12, neurons=6, words=1, hits=13, ids=5, elements=7
+    )
+    by_hand = cost.start + 2 * cost.sample + 9 * cost.sweep + 11 * cost.held + 4 * cost.row + 8 * cost.product + 12 * cost.unaligned
+    assert got == by_hand + 6 * cost.neuron + cost.word + 13 * cost.word_hit + 5 * cost.id + 7 * cost.element
+
+
+def event_by_walking_its_columns(columns: int, event: int, pair: int, joined: int) -> int:
+    """Sweeps of at most 6 pairs, a last single column instead of a pair; each sweep reads the id again."""
+    cycles, left = 0, columns
+    while left:
+        taken = min(left, 12)
+        cycles += event + pair * (taken // 2 + taken % 2) + (joined if taken % 2 and taken > 1 else 0)
+        left -= taken
+    return cycles
+
+
+@pytest.mark.parametrize("columns", range(1, 40))
+def test_an_event_costs_what_its_sweeps_read(columns: int) -> None:
+    cost = CodeletCost(event=5, event_vector=2, event_joined=2)
+    assert worker_cycles(cost, events=3, columns=columns) == 3 * event_by_walking_its_columns(columns, 5, 2, 2)
+
+
+@pytest.mark.parametrize(("samples", "sweeps"), [(1, 1), (2, 1), (3, 2), (4, 1), (7, 3), (8, 1), (11, 3), (16, 2), (22, 4), (64, 8)])
+def test_deltas_are_swept_in_eights_fours_twos_and_ones(samples: int, sweeps: int) -> None:
+    assert sample_sweeps(samples) == sweeps
 
 
 def test_layers_of_one_structure_have_equal_coefficients() -> None:
