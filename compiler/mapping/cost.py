@@ -52,10 +52,11 @@ store takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs), and the equ
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from snnc.compiler.mapping.network import Layer, Network, describe
+from snnc.compiler.mapping.network import Layer, Link, Network, describe
 from snnc.compiler.mapping.operations import pair_cycles
 from snnc.compiler.step_program import StepProgram
 
@@ -167,24 +168,25 @@ def network_costs(network: Network) -> dict[str, CodeletCost]:
     costs = dict(_shared(network))
     for layer in network.layers:
         costs[f"forward.{layer.id}"] = _forward(layer, network.training)
-        costs[f"gather.{layer.id}"] = _events_only(held=2, event_vector=2)
+        costs[f"gather.{layer.id}"] = _events_only(layer, held=2, event_vector=2)
         if network.training:
             costs[f"backward.{layer.id}"] = _backward(layer)
             costs[f"source_gradient.{layer.id}"] = _source_gradient(layer)
-            costs[f"weight_round.{layer.id}"] = _events_only(held=1, event_vector=3)
+            costs[f"weight_round.{layer.id}"] = _events_only(layer, held=1, event_vector=3)
     return costs
 
 
 # ---- populations -----------------------------------------------------------------------------------------------------
 #
-# A sweep: list and row pointers, the columns' number to its loop (compares, or a jump through a table), loop counter, test for none.
+# A connection: its fields 8; of a dense one the call, the place of the last column, the jump to the loop for its columns: 16 more.
+# A sweep over the list of a sample: load its length, test for none, advance list and columns, loop counter, branch: 6.
 # Of each column that it holds, forward: load and store the sum, 2; backward: load the delta, 1.
-# An event: load the id, multiply by the row's length, add the base, (index the row,) branch: 5. A pair forward: load the row, add: 2;
+# An event: load the id, multiply by the row's length, add the base, branch: 4. A pair forward: load the row, add: 2;
 # backward: load the row, add, store: 3. A last column beside pairs: shift the id, add its base: 2 more.
-# A row of products: load the value, copy it for a pair, advance row and last column, branch, and the multiply of the row's place: 6.
+# A row of products: load the value, copy it for a pair, advance row and last column, branch: 5.
 # A pair forward: load, multiply, add: 3; backward: multiply, load, add, store: 4.
 
-_SWEEP, _EVENT, _JOINED, _ROW = 12, 5, 2, 6
+_LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW = 8, 16, 6, 4, 2, 5
 
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
@@ -193,9 +195,9 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
     stores = len(kernel.states) + (len(kernel.saved) if training else 0) + layer.records
     fill = 2 * len(kernel.inputs)
     return CodeletCost(
-        start=24 + 8 * len(layer.incoming),
+        start=24 + _links(layer.incoming),
         idle=8,
-        sample=4 + _sample(layer),
+        sample=6 + _sample(layer),
         sweep=_SWEEP,
         held=2,
         event=_EVENT,
@@ -216,7 +218,7 @@ def _backward(layer: Layer) -> CodeletCost:
     stores = len(kernel.states) + len(kernel.inputs)
     sums = 3 * (layer.learnable_neuron_parameters + layer.learnable_scalars)
     return CodeletCost(
-        start=28 + 8 * len(layer.incoming),
+        start=28 + _links(layer.incoming),
         idle=8,
         sample=4 + _sample(layer),
         sweep=_SWEEP,
@@ -232,9 +234,14 @@ def _backward(layer: Layer) -> CodeletCost:
     )
 
 
+def _links(links: Iterable[Link]) -> int:
+    """Reading the fields of each connection and choosing its loop."""
+    return sum(_LINK + (_DENSE if link.dense else 0) for link in links)
+
+
 def _sample(layer: Layer) -> int:
-    """Each link: its count, its pointers and the set-up of its loop."""
-    return sum(8 if link.events else 4 for link in layer.incoming)
+    """Each connection without weights of its own rows: its count, its pointers and the set-up of its loop."""
+    return sum(6 if link.events else 4 for link in layer.incoming if not link.dense)
 
 
 def _sending(layer: Layer) -> int:
@@ -242,19 +249,29 @@ def _sending(layer: Layer) -> int:
     return sum(3 if source.kind == "spikes" else 1 for source in layer.sent)
 
 
-def _events_only(held: int, event_vector: int) -> CodeletCost:
+def _events_only(layer: Layer, held: int, event_vector: int) -> CodeletCost:
+    """The links whose windows go on are some of those with events."""
+    links = [link for link in layer.incoming if link.events]
     return CodeletCost(
-        start=16, idle=8, sample=8, sweep=_SWEEP, held=held, event=_EVENT, event_vector=event_vector, event_joined=_JOINED, id=5
+        start=16 + _links(links),
+        idle=8,
+        sample=_sample(layer),
+        sweep=_SWEEP,
+        held=held,
+        event=_EVENT,
+        event_vector=event_vector,
+        event_joined=_JOINED,
+        id=5,
     )
 
 
 def _source_gradient(layer: Layer) -> CodeletCost:
     links = sum(link.input_gradient for link in layer.outgoing)
     return CodeletCost(
-        start=16 + 8 * links,
+        start=16 + _LINK * links,
         idle=8,
         sample=4,
-        sweep=_SWEEP,
+        sweep=12,  # call, tests for the samples that are left, pointers, loop counter
         held=3,  # load, add and store the gradient
         row=4,  # load the weight, copy it for a pair, advance to the next output's row, branch
         product=3,  # load, multiply, add; the sum stays in registers
