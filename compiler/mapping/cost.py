@@ -28,7 +28,8 @@ codelet             samples    events     sweeps; rows / products     neurons   
 ``backward.<p>``    of block   dense      as forward                  count x samples           as forward
 ``weight_round.<p>``as backward, for the further window alone
 ``source_gradient.<p>`` of block  0       count x N for each link,    0                         one-to-one values (element)
-                                          N from :func:`sample_sweeps`
+                                          N as S, of samples and
+                                          :data:`SAMPLE_SWEEP`
                                           (held: count x samples);
                                           x outputs / x samples/2
 ``relay_events``    of vertex  0          0                           0                         four mask words (word), such with a
@@ -64,8 +65,8 @@ EVENT_SWEEP: Final = 6
 """Pairs of columns that a sweep over events keeps in registers: 12 of the 14 that arithmetic has, and one pair of the row."""
 VALUE_SWEEP: Final = 4
 """The same over values: 8 registers, and three pairs for the value, the row and the product."""
-SAMPLE_SWEEP: Final = 8
-"""Samples of a sweep over the targets' deltas."""
+SAMPLE_SWEEP: Final = 5
+"""Pairs of samples of a sweep over the targets' deltas: 10 registers, a pair for the weight and one for the deltas."""
 
 
 @dataclass(frozen=True)
@@ -96,19 +97,13 @@ class CodeletCost:
 
 
 def column_pairs(columns: Any) -> Any:
-    """Pairs of columns; the last of an odd number counts as one."""
+    """Pairs of columns (or samples); the last of an odd number counts as one."""
     return (columns + 1) // 2
 
 
 def column_sweeps(columns: Any, most: int) -> Any:
     """Sweeps over a list for so many columns, `most` pairs in each."""
     return -(-column_pairs(columns) // most)
-
-
-def sample_sweeps(samples: Any) -> Any:
-    """Sweeps over the deltas for so many samples: eights, then a four, a two and a one as needed."""
-    rest = samples % SAMPLE_SWEEP
-    return samples // SAMPLE_SWEEP + rest // 4 + rest % 4 // 2 + rest % 2
 
 
 def worker_cycles(

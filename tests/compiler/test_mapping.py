@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from test_mapping_nets import Wire, program, w1
 
 from snnc.compiler.mapping import CodeletCost, codelet_costs, make_plan, worker_cycles
-from snnc.compiler.mapping.cost import sample_sweeps
 from snnc.compiler.mapping.errors import CapacityError, MappingOptionError, PlanFileError, TooBigError
+from snnc.compiler.mapping.grouping import largest_share, split_samples
 from snnc.compiler.plan import Plan
 from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
@@ -123,7 +123,7 @@ def test_json_round_trip_is_exact(plan: Plan) -> None:
     assert len(text) < 40_000
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format":"snnc plan 1"}', '{"format":"snnc plan 1","target":3}', "null"])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format":"snnc plan 2"}', '{"format":"snnc plan 1","target":3}', "null"])
 def test_other_json_is_refused(text: str) -> None:
     with pytest.raises(PlanFileError, match="SNNC-E314"):
         Plan.from_json(text)
@@ -187,9 +187,20 @@ def test_an_event_costs_what_its_sweeps_read(columns: int) -> None:
     assert worker_cycles(cost, events=3, columns=columns) == 3 * event_by_walking_its_columns(columns, 5, 2, 2)
 
 
-@pytest.mark.parametrize(("samples", "sweeps"), [(1, 1), (2, 1), (3, 2), (4, 1), (7, 3), (8, 1), (11, 3), (16, 2), (22, 4), (64, 8)])
-def test_deltas_are_swept_in_eights_fours_twos_and_ones(samples: int, sweeps: int) -> None:
-    assert sample_sweeps(samples) == sweeps
+@pytest.mark.parametrize("parts", range(1, 7))
+@pytest.mark.parametrize("total", range(6, 30))
+def test_samples_are_cut_in_twos_where_their_number_is_even(total: int, parts: int) -> None:
+    cut = list(split_samples(total, parts))
+    assert [first for first, _ in cut] == [sum(count for _, count in cut[:n]) for n in range(parts)]
+    assert sum(count for _, count in cut) == total
+    counts = [count for _, count in cut]
+    assert max(counts) == largest_share(total, parts)
+    assert min(counts) > 0
+    if total % 2 == 0 and 2 * parts <= total:
+        assert all(first % 2 == 0 for first, _ in cut)
+        assert max(counts) - min(counts) in (0, 2)
+    else:
+        assert max(counts) - min(counts) <= 1
 
 
 def test_layers_of_one_structure_have_equal_coefficients() -> None:
