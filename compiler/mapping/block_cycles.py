@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.mapping.block_memory import FLOAT
-from snnc.compiler.mapping.cost import worker_cycles
+from snnc.compiler.mapping.cost import EVENT_SWEEP, SAMPLE_SWEEP, VALUE_SWEEP, column_pairs, column_sweeps, worker_cycles
 from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
+from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
 from snnc.compiler.mapping.network import Layer, learned_elements
 from snnc.compiler.mapping.problem import Problem
 
@@ -32,31 +32,42 @@ def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples
     """
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
-    each = ceil_div(samples, np.maximum(sample_groups(n, cut.columns, problem.target.workers, samples), 1))
+    each = largest_share(samples, np.maximum(sample_groups(n, cut.columns, problem.target.workers, samples), 1))
     cost = problem.costs[f"{part}.{layer.id}"]
-    counts = _source_counts(layer, columns, each) if part == "source_gradient" else _neuron_counts(problem, layer, columns, each)
+    count = _source_counts if part == "source_gradient" else _neuron_counts
+    counts = count(problem, layer, columns, each)
+    if part == "source_gradient":
+        counts["unaligned"] = counts["unaligned"] * (np.asarray(samples) % 2)
     return problem.target.vertex_start_cycles + worker_cycles(cost, samples=each, columns=columns, **counts)
 
 
 def _neuron_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
     dense = [link for link in layer.incoming if link.dense]
     other = [link for link in layer.incoming if not link.dense]
-    rows = samples * sum(link.inputs for link in dense if not link.events)
+    event_sweeps, value_sweeps = column_sweeps(columns, EVENT_SWEEP), column_sweeps(columns, VALUE_SWEEP)
+    values = samples * sum(link.inputs for link in dense if not link.events)
     return {
+        "sweeps": samples * sum(event_sweeps if link.events else value_sweeps for link in dense),
+        "held": samples * columns * len(dense),
         "events": samples * sum(problem.window_events(link) for link in dense if link.events),
-        "rows": rows,
-        "products": rows * ((columns + 1) // 2),
+        "rows": values * value_sweeps,
+        "products": values * column_pairs(columns),
         "neurons": samples * columns,
         "ids": samples * sum(problem.window_events(link) for link in other if link.events),
         "elements": samples * columns * sum(not link.events for link in other),
     }
 
 
-def _source_counts(layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
+def _source_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
     back = [link for link in layer.outgoing if link.input_gradient]
+    dense = sum(link.dense for link in back)
+    outputs = columns * sum(link.outputs for link in back if link.dense)
     return {
-        "rows": samples * columns * sum(link.dense for link in back),
-        "products": samples * columns * sum((link.outputs + 1) // 2 for link in back if link.dense),
+        "sweeps": columns * column_sweeps(samples, SAMPLE_SWEEP) * dense,
+        "held": columns * samples * dense,
+        "rows": outputs * column_sweeps(samples, SAMPLE_SWEEP),
+        "products": outputs * column_pairs(samples),
+        "unaligned": outputs * (samples // 2),
         "elements": samples * columns * sum(not link.dense for link in back),
     }
 

@@ -16,7 +16,7 @@ from snnc.compiler.mapping.choices import Choice, choices
 from snnc.compiler.mapping.cost import network_costs
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.errors import MappingOptionError
-from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups, split
+from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups, split, split_samples
 from snnc.compiler.mapping.memory import memory_by_tile
 from snnc.compiler.mapping.network import Layer, describe
 from snnc.compiler.mapping.placement import Placement, chip_counts, copy_counts, each_once, placements
@@ -320,7 +320,7 @@ def _blocks(problem: Problem, where: TileRange) -> Iterator[Block]:
         shares = sample_groups(where.neurons, where.columns, problem.target.workers, samples).tolist()
         first = 0
         for index, neurons in enumerate(where.neurons.tolist()):
-            parts = list(split(samples, shares[index]))
+            parts = list(split_samples(samples, shares[index]))
             for offset, count in split(neurons, groups[index]):
                 yield from (Block(start + index, first + offset, count, sample + begin, number) for begin, number in parts)
             first += neurons
