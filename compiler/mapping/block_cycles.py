@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -34,10 +35,7 @@ def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
     each = largest_share(samples, np.maximum(sample_groups(n, cut.columns, problem.target.workers, samples), 1))
     cost = problem.costs[f"{part}.{layer.id}"]
-    count = _source_counts if part == "source_gradient" else _neuron_counts
-    counts = count(problem, layer, columns, each)
-    if part == "source_gradient":
-        counts["unaligned"] = counts["unaligned"] * (np.asarray(samples) % 2)
+    counts = _source_counts(layer, columns, each, samples) if part == "source_gradient" else _neuron_counts(problem, layer, columns, each)
     return problem.target.vertex_start_cycles + worker_cycles(cost, samples=each, columns=columns, **counts)
 
 
@@ -58,17 +56,37 @@ def _neuron_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -
     }
 
 
-def _source_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
+def _source_counts(layer: Layer, columns: Any, samples: Any, of_tile: Any) -> dict[str, Any]:
+    """Counts of a block with `samples` of the `of_tile` samples that its tile has."""
     back = [link for link in layer.outgoing if link.input_gradient]
-    dense = sum(link.dense for link in back)
-    outputs = columns * sum(link.outputs for link in back if link.dense)
+    dense = [link.outputs for link in back if link.dense]
+    some, one = _many_samples(dense, columns, samples, of_tile), _one_sample(dense, columns)
+    counts = {name: np.where(np.asarray(of_tile) == 1, one.get(name, 0), some.get(name, 0)) for name in some | one}
+    return {**counts, "elements": samples * columns * sum(not link.dense for link in back)}
+
+
+def _many_samples(outputs: Sequence[int], columns: Any, samples: Any, of_tile: Any) -> dict[str, Any]:
+    """Two samples at a time."""
+    rows = columns * sum(outputs)
     return {
-        "sweeps": columns * column_sweeps(samples, SAMPLE_SWEEP) * dense,
-        "held": columns * samples * dense,
-        "rows": outputs * column_sweeps(samples, SAMPLE_SWEEP),
-        "products": outputs * column_pairs(samples),
-        "unaligned": outputs * (samples // 2),
-        "elements": samples * columns * sum(not link.dense for link in back),
+        "sweeps": columns * column_sweeps(samples, SAMPLE_SWEEP) * len(outputs),
+        "held": columns * samples * len(outputs),
+        "rows": rows * column_sweeps(samples, SAMPLE_SWEEP),
+        "products": rows * column_pairs(samples),
+        "unaligned": rows * (samples // 2) * (np.asarray(of_tile) % 2),
+    }
+
+
+def _one_sample(outputs: Sequence[int], columns: Any) -> dict[str, Any]:
+    """Two outputs at a time, for runs of four, two and one columns."""
+    runs = columns // 4 + columns % 4 // 2 + columns % 2
+    halves = sum((n + 1) // 2 for n in outputs)
+    return {
+        "sweeps": runs * len(outputs),
+        "held": columns * len(outputs),
+        "dots": runs * halves,
+        "products": columns * halves,
+        "unaligned": columns * sum((n + 1) // 2 for n in outputs if n % 2),
     }
 
 

@@ -187,9 +187,9 @@ def test_cycles_of_the_forward_neurons_of_w1_are_what_a_hand_computation_gives()
 def test_worker_cycles_adds_what_the_table_says() -> None:
     cost = CodeletCost(*range(3, 3 + len(fields(CodeletCost))))
     got = worker_cycles(
-        cost, samples=2, sweeps=9, held=11, rows=4, products=8, unaligned=12, neurons=6, words=1, hits=13, ids=5, elements=7
+        cost, samples=2, sweeps=9, held=11, rows=4, products=8, unaligned=12, dots=14, neurons=6, words=1, hits=13, ids=5, elements=7
     )
-    by_hand = cost.start + 2 * cost.sample + 9 * cost.sweep + 11 * cost.held + 4 * cost.row + 8 * cost.product + 12 * cost.unaligned
+    by_hand = cost.start + 2 * cost.sample + 9 * cost.sweep + 11 * cost.held + 4 * cost.row + 8 * cost.product + 12 * cost.unaligned + 14 * cost.dot
     assert got == by_hand + 6 * cost.neuron + cost.word + 13 * cost.word_hit + 5 * cost.id + 7 * cost.element
 
 
