@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.mapping.block_memory import block_bytes
+from snnc.compiler.mapping.bounds import balance_bound, ideal_bound
 from snnc.compiler.mapping.buses import Bus, make_buses
 from snnc.compiler.mapping.capacity import check_names, expected_activity
 from snnc.compiler.mapping.cost import network_costs
@@ -88,12 +89,13 @@ def make_plan(
     search = Search(problem).run(chips)
     if search.best is None:
         raise too_big(problem, search.misfit, _larger_target(problem))
-    return _plan(program.name, search.best, activity_source)
+    return _plan(program.name, search.best, activity_source, chips or target.chips)
 
 
-def _plan(name: str, best: Priced, activity_source: str) -> Plan:
-    """Write down a layout."""
+def _plan(name: str, best: Priced, activity_source: str, usable: int) -> Plan:
+    """Write down a layout; `usable`: chips that it might have taken."""
     layout, problem = best.layout, best.layout.problem
+    steps, tiles = supersteps(layout), usable * problem.target.tiles_per_chip
     return Plan(
         name=name,
         target=problem.target,
@@ -110,7 +112,9 @@ def _plan(name: str, best: Priced, activity_source: str) -> Plan:
         memory={category: tuple(tiles.tolist()) for category, tiles in best.memory.items()},
         phases=best.phases,
         loss_tiles=layout.loss_tiles,
-        tile_cycles=cycles_by_tile(layout, supersteps(layout)),
+        tile_cycles=cycles_by_tile(layout, steps),
+        bound_cycles=balance_bound(problem, steps, best.phases, tiles),
+        ideal_cycles=ideal_bound(problem, tiles),
     )
 
 
