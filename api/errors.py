@@ -77,6 +77,12 @@ class ConversionFormatError(SnncError):
     code = "SNNC-E540"
 
 
+class EstimateError(SnncError):
+    """An estimate is asked for that no machine gives, or together with an option that needs the emitted program."""
+
+    code = "SNNC-E543"
+
+
 class InternalError(SnncError):
     """A fault in snnc itself."""
 

@@ -45,6 +45,7 @@ def make_plan(
     capacity: Mapping[str, int] | int | None = None,
     mode: Mode = "exact",
     chips: int | None = None,
+    strategy: str = "snnc",
 ) -> Plan:
     """Map `program` onto `target`.
 
@@ -66,6 +67,8 @@ def make_plan(
         What happens to more events than that: "exact" sends further windows, "drop" keeps the lowest ids.
     chips
         How many chips of the target to use; None: as many as make the predicted step fastest.
+    strategy
+        How tiles are chosen: "snnc", or one of the baselines of :mod:`snnc.compiler.mapping.strategies`.
 
     Raises
     ------
