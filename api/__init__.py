@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from snnc.converting import ann2snn as ann2snn
     from snnc.estimating import Estimate as Estimate
     from snnc.estimating import estimate as estimate
+    from snnc.exploring import explore as explore
     from snnc.frontends.connections import AvgPool as AvgPool
     from snnc.frontends.connections import Conv as Conv
     from snnc.frontends.connections import Dense as Dense
@@ -111,6 +112,7 @@ _HOMES: Final = {
     "ann2snn": "snnc.converting:ann2snn",
     "compile": "snnc.compiling:compile",
     "estimate": "snnc.estimating:estimate",
+    "explore": "snnc.exploring:explore",
     "from_torch": "snnc.frontends.torch_modules:from_torch",
     "load": "snnc.loading:load_model",
     "open": "snnc.compiling:open",

@@ -15,6 +15,7 @@ from snnc.commands.check import check
 from snnc.commands.compile import compile_
 from snnc.commands.convert import convert
 from snnc.commands.doctor import doctor
+from snnc.commands.explore import explore
 from snnc.commands.inspect import inspect
 from snnc.commands.run import run
 from snnc.commands.targets import targets
@@ -73,6 +74,7 @@ def make_app() -> typer.Typer:
         "verify": verify,
         "convert": convert,
         "inspect": inspect,
+        "explore": explore,
         "targets": targets,
         "doctor": doctor,
     }

@@ -83,6 +83,12 @@ class EstimateError(SnncError):
     code = "SNNC-E543"
 
 
+class ExploreError(SnncError):
+    """A list of machines, batch sizes or activities to explore cannot be read, or the drawing has no such format."""
+
+    code = "SNNC-E544"
+
+
 class InternalError(SnncError):
     """A fault in snnc itself."""
 

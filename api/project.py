@@ -21,7 +21,6 @@ from snnc.compiler.passes.fill_sparse import FillSparse
 from snnc.compiler.plan import Plan
 from snnc.compiler.sparse import entries_of
 from snnc.compiler.step_program import StepProgram
-from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
 from snnc.errors import ProjectFolderError, StepsNeededError
 from snnc.graph_file import save_graph
@@ -57,10 +56,7 @@ def compile_graph(graph: Graph, chosen: Options, activity: Activity | None = Non
     program = lowered(graph, chosen)
     if chosen.target == REFERENCE:
         return Compiled(graph, chosen, program, None)
-    target = load_target(chosen.target)
-    if program.steps is None:
-        raise StepsNeededError(f"{graph.name!r} runs any number of steps, and {chosen.target} needs to know it; give steps (--steps 100).")
-    return Compiled(graph, chosen, program, _plan(program, target, program.steps, chosen, activity, strategy))
+    return Compiled(graph, chosen, program, map_program(program, chosen, activity, strategy=strategy))
 
 
 def lowered(graph: Graph, chosen: Options) -> StepProgram:
@@ -70,8 +66,19 @@ def lowered(graph: Graph, chosen: Options) -> StepProgram:
     return lower(graph, loss=chosen.loss, optimizer=chosen.optimizer, surrogate=chosen.surrogate, steps=chosen.steps)
 
 
-def _plan(program: StepProgram, target: Target, steps: int, chosen: Options, activity: Activity | None, strategy: str) -> Plan:
-    """Map the program; with an activity, take the faster of windows that hold everything and windows that hold what was seen."""
+def map_program(program: StepProgram, chosen: Options, activity: Activity | None = None, *, strategy: str = "snnc") -> Plan:
+    """Map a lowered program; with an activity, take the faster of windows that hold everything and windows that hold what was seen.
+
+    Raises
+    ------
+    StepsNeededError
+        A machine needs a fixed number of steps, and none is known.
+    """
+    target, steps = load_target(chosen.target), program.steps
+    if steps is None:
+        raise StepsNeededError(
+            f"{program.name!r} runs any number of steps, and {chosen.target} needs to know it; give steps (--steps 100)."
+        )
     make = partial(make_plan, program, target, steps=steps, batch=chosen.batch or DEFAULT_BATCH, mode=chosen.mode, strategy=strategy)
     if activity is None:
         return make(capacity=chosen.capacity)
