@@ -99,3 +99,9 @@ class FilledBufferError(SnncError):
     """An array of past values is given for a buffer that starts with zeros."""
 
     code = "SNNC-E532"
+
+
+class UnknownBenchmarkError(SnncError):
+    """No benchmark, or suite of benchmarks, has that name."""
+
+    code = "SNNC-E550"

@@ -69,3 +69,21 @@ class ReportOptionError(SnncError):
     """A report was asked for in a format that snnc cannot write, or with a profile that it cannot read."""
 
     code = "SNNC-E315"
+
+
+class PublishedNetError(SnncError):
+    """The published per-layer program cannot express the network."""
+
+    code = "SNNC-E316"
+
+
+class PublishedOptionError(SnncError):
+    """A number given to the model of the published program is outside its range."""
+
+    code = "SNNC-E317"
+
+
+class PublishedLayoutError(SnncError):
+    """The published layout finds no place for the layers on the target."""
+
+    code = "SNNC-E318"
