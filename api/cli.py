@@ -11,6 +11,7 @@ from typing import Final
 
 import typer
 
+from snnc.commands.bench import bench
 from snnc.commands.check import check
 from snnc.commands.compile import compile_
 from snnc.commands.convert import convert
@@ -75,6 +76,7 @@ def make_app() -> typer.Typer:
         "convert": convert,
         "inspect": inspect,
         "explore": explore,
+        "bench": bench,
         "targets": targets,
         "doctor": doctor,
     }

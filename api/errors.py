@@ -89,6 +89,12 @@ class ExploreError(SnncError):
     code = "SNNC-E544"
 
 
+class BenchError(SnncError):
+    """There is no such suite of measurements, or none of its networks has such a name."""
+
+    code = "SNNC-E545"
+
+
 class InternalError(SnncError):
     """A fault in snnc itself."""
 

@@ -66,7 +66,9 @@ def lowered(graph: Graph, chosen: Options) -> StepProgram:
     return lower(graph, loss=chosen.loss, optimizer=chosen.optimizer, surrogate=chosen.surrogate, steps=chosen.steps)
 
 
-def map_program(program: StepProgram, chosen: Options, activity: Activity | None = None, *, strategy: str = "snnc") -> Plan:
+def map_program(
+    program: StepProgram, chosen: Options, activity: Activity | None = None, *, strategy: str = "snnc", chips: int | None = None
+) -> Plan:
     """Map a lowered program; with an activity, take the faster of windows that hold everything and windows that hold what was seen.
 
     Raises
@@ -79,7 +81,8 @@ def map_program(program: StepProgram, chosen: Options, activity: Activity | None
         raise StepsNeededError(
             f"{program.name!r} runs any number of steps, and {chosen.target} needs to know it; give steps (--steps 100)."
         )
-    make = partial(make_plan, program, target, steps=steps, batch=chosen.batch or DEFAULT_BATCH, mode=chosen.mode, strategy=strategy)
+    size = chosen.batch or DEFAULT_BATCH
+    make = partial(make_plan, program, target, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
     if activity is None:
         return make(capacity=chosen.capacity)
     widths = {name: math.prod(program.buffers[name].shape) for name in activity.mean}

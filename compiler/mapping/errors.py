@@ -102,6 +102,10 @@ class NoPartitionerError(SnncError):
 
 
 class BaselineTooBigError(TooBigError):
-    """In every form of a baseline some tile would have to hold more than its memory."""
+    """In every form of a baseline some tile would have to hold more than its memory; `needed` is how many bytes."""
 
     code = "SNNC-E325"
+
+    def __init__(self, text: str, needed: int) -> None:
+        super().__init__(text)
+        self.needed = needed

@@ -89,8 +89,7 @@ def metis(runs: Runs, flows: tuple[Flow, ...], sizes: tuple[int, ...], tiles: in
     work = np.maximum(np.rint(runs.work * UNITS / runs.work.mean()), 1).astype(np.int64)
     _, parts = pymetis.part_graph(
         min(tiles, len(work)),
-        xadj=starts.tolist(),
-        adjncy=neighbours.tolist(),
+        pymetis.CSRAdjacency(starts.tolist(), neighbours.tolist()),
         vweights=work.tolist(),
         eweights=weights.tolist(),
         recursive=recursive,
