@@ -1,0 +1,76 @@
+"""Where a population lies: tiles of its replicas, neurons and samples on each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from snnc.compiler.mapping.grouping import Ints
+
+
+@dataclass(frozen=True, eq=False)
+class TileRange:
+    """Tiles of a population.
+
+    Replica r holds all neurons for the samples ``samples[r]``, on the contiguous tiles that start at ``starts[r]``; all replicas cut the
+    neurons in the same way.
+
+    Attributes
+    ----------
+    starts
+        First tile of each replica.
+    neurons
+        Neurons on each tile of one replica.
+    samples
+        First sample and number of samples of each replica.
+    columns
+        Column groups that a tile's neurons are cut into, at most; see :mod:`snnc.compiler.mapping.grouping`.
+    """
+
+    starts: tuple[int, ...]
+    neurons: Ints
+    samples: tuple[tuple[int, int], ...]
+    columns: int
+
+    @property
+    def replicas(self) -> int:
+        """Number of replicas."""
+        return len(self.starts)
+
+    @property
+    def width(self) -> int:
+        """Tiles of one replica."""
+        return len(self.neurons)
+
+    @cached_property
+    def tiles(self) -> Ints:
+        """All tiles, replica after replica."""
+        found: Ints = (np.asarray(self.starts, dtype=np.int64)[:, None] + np.arange(self.width)).ravel()
+        return found
+
+    @cached_property
+    def tile_neurons(self) -> Ints:
+        """Neurons on each of `tiles`."""
+        return np.tile(self.neurons, self.replicas)
+
+    @cached_property
+    def tile_samples(self) -> Ints:
+        """Samples on each of `tiles`."""
+        found: Ints = np.repeat(np.array([count for _, count in self.samples], dtype=np.int64), self.width)
+        return found
+
+    def of(self, replica: int) -> Ints:
+        """Tiles of one replica."""
+        return self.tiles[replica * self.width : (replica + 1) * self.width]
+
+    def replica_of(self, tile: int) -> int | None:
+        """Return the replica that holds `tile`, None when the population does not lie there."""
+        return next((r for r, start in enumerate(self.starts) if start <= tile < start + self.width), None)
+
+    def repeated(self, times: int, tiles: int, batch: int) -> TileRange:
+        """All replicas again, `times` times in all, each time `tiles` further and for the next `batch` samples."""
+        starts = tuple(s + k * tiles for k in range(times) for s in self.starts)
+        samples = tuple((first + k * batch, count) for k in range(times) for first, count in self.samples)
+        return TileRange(starts, self.neurons, samples, self.columns)
