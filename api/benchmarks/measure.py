@@ -19,7 +19,6 @@ from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.nets import benchmark
 from snnc.compiler.errors import SnncError
 from snnc.compiler.mapping.errors import BaselineTooBigError, PublishedOptionError
-from snnc.compiler.mapping.published import predict_published
 from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
 from snnc.estimating import Estimate
@@ -83,6 +82,8 @@ def _published(case: Benchmark, target: Target) -> dict[str, Any]:
     """Cost of the published program, by its own model; the band is that over the costs of a fragment that sources give."""
     if case.published is None:
         raise PublishedOptionError(f"the published program runs chains of dense layers, and {case.name!r} is none.")
+    from snnc.compiler.mapping.published import predict_published
+
     prediction = predict_published(case.published, target)
     found: dict[str, Any] = {
         "ipus": case.chips,

@@ -24,9 +24,10 @@ from snnc.compiler.mapping.predict import cycles_by_tile, phase, supersteps
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relays import Room, deal_relays
 from snnc.compiler.mapping.schedule import make_schedule
+from snnc.compiler.mapping.strategies import SNNC, check_strategy, deals, place
 from snnc.compiler.mapping.supported import check_supported
 from snnc.compiler.mapping.tile_range import TileRange
-from snnc.compiler.mapping.too_big import too_big
+from snnc.compiler.mapping.too_big import baseline_too_big, too_big
 from snnc.compiler.mapping.traffic import Layout
 from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Phase, Plan, PopulationPlan, Relay
 from snnc.compiler.step_program import StepProgram
@@ -83,7 +84,10 @@ def make_plan(
         A cycle of the network holds no delay.
     TooBigError
         A tile would have to hold more than its memory.
+    StrategyError, NoPartitionerError, BaselineTooBigError
+        The strategy is not known, its partitioner is not installed, or no form of it fits.
     """
+    check_strategy(strategy)
     _check(target, steps=steps, batch=batch, chips=chips, mode=mode)
     check_supported(program)
     network = describe(program, training)
@@ -92,13 +96,15 @@ def make_plan(
     expected = expected_activity(network, activity)
     buses, bus_of = make_buses(network, schedule, activity, capacity)
     problem = Problem(network, schedule, buses, bus_of, network_costs(network), expected, target, steps, batch, mode)
-    search = Search(problem).run(chips)
+    search = Search(problem).run(chips) if strategy == SNNC else Search(problem).run_baseline(strategy, chips)
+    if search.best is None and strategy != SNNC:
+        raise baseline_too_big(problem, strategy, search.misfit)
     if search.best is None:
         raise too_big(problem, search.misfit, _larger_target(problem))
-    return _plan(program.name, search.best, activity_source, chips or target.chips)
+    return _plan(program.name, search.best, activity_source, chips or target.chips, strategy)
 
 
-def _plan(name: str, best: Priced, activity_source: str, usable: int) -> Plan:
+def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:
     """Write down a layout; `usable`: chips that it might have taken."""
     layout, problem = best.layout, best.layout.problem
     steps, tiles = supersteps(layout), usable * problem.target.tiles_per_chip
@@ -121,6 +127,7 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int) -> Plan:
         tile_cycles=cycles_by_tile(layout, steps),
         bound_cycles=balance_bound(problem, steps, best.phases, tiles),
         ideal_cycles=ideal_bound(problem, tiles),
+        strategy=strategy,
     )
 
 
@@ -209,6 +216,15 @@ class Search:
                 break
         return self
 
+    def run_baseline(self, strategy: str, chips: int | None) -> Search:
+        """Price every form of a baseline, with relays near their source and anywhere; on all numbers of chips, if none is given."""
+        for count in chip_counts(self.problem, chips):
+            for deal in deals(self.problem, strategy, count * self.problem.target.tiles_per_chip):
+                placement = place(self.problem, deal)
+                for near in (True, False):
+                    self.price(placement, near=near)
+        return self
+
     def _run_copies(self, chips: int, copies: int) -> None:
         """Try `copies` groups of chips that share the batch."""
         part = replace(self.problem, batch=self.problem.batch // copies)
@@ -284,11 +300,12 @@ def _population(problem: Problem, layer: Layer, where: TileRange) -> PopulationP
 def _blocks(problem: Problem, where: TileRange) -> Iterator[Block]:
     """Cut each tile's neurons into column groups and these into sample groups."""
     groups = column_groups(where.neurons, where.columns).tolist()
-    for start, (sample, samples) in zip(where.starts, where.samples, strict=True):
+    for replica, (sample, samples) in enumerate(where.samples):
+        tiles = where.of(replica).tolist()
         shares = sample_groups(where.neurons, where.columns, problem.target.workers, samples).tolist()
         first = 0
         for index, neurons in enumerate(where.neurons.tolist()):
             parts = list(split(samples, shares[index]))
             for offset, count in split(neurons, groups[index]):
-                yield from (Block(start + index, first + offset, count, sample + begin, number) for begin, number in parts)
+                yield from (Block(tiles[index], first + offset, count, sample + begin, number) for begin, number in parts)
             first += neurons

@@ -102,19 +102,16 @@ def masks_to_relays(layout: Layout) -> Traffic:
     return traffic
 
 
-def _gather(
-    layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], of_a_tile: tuple[Ints, Ints]
-) -> None:
+def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], of_a_tile: tuple[Ints, Ints]) -> None:
     """`tile` receives what the tiles of `where` hold for some samples: (bytes a sample, fragments) of each tile of a replica."""
     size, pieces = of_a_tile
     for replica, held in enumerate(where.samples):
         overlap = common(held, samples)
         if not overlap:
             continue
-        own = tile - where.starts[replica]
-        local = 0 <= own < where.width
-        moved = overlap * (int(size.sum()) - (int(size[own]) if local else 0))
-        traffic.add(tile, moved, int(pieces.sum()) - (int(pieces[own]) if local else 0))
+        own = where.index_of(replica, tile)
+        moved = overlap * (int(size.sum()) - (int(size[own]) if own is not None else 0))
+        traffic.add(tile, moved, int(pieces.sum()) - (int(pieces[own]) if own is not None else 0))
         _over_links(layout, traffic, where.of(replica), tile, moved)
 
 

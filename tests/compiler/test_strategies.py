@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_mapping_nets import Wire, program, w1
 
-from snnc.compiler.mapping.errors import NoPartitionerError, StrategyError
+from snnc.compiler.mapping import make_plan
+from snnc.compiler.mapping.errors import BaselineTooBigError, NoPartitionerError, StrategyError
 from snnc.compiler.mapping.strategies import Deal, at_random, check_strategy, linear, partition
 from snnc.compiler.mapping.strategies.partition import Flow
+from snnc.compiler.plan import Plan
+from snnc.compiler.target import Target
+from snnc.compiler.targets import load_target
 
 SIZES = st.lists(st.integers(1, 50), min_size=1, max_size=5).map(tuple)
 TILES = st.integers(1, 70)
@@ -126,3 +134,66 @@ def test_without_pymetis_the_message_names_the_extra(monkeypatch: pytest.MonkeyP
 def test_unknown_strategies_are_refused_with_the_known_ones() -> None:
     with pytest.raises(StrategyError, match=r"SNNC-E323.*linear, random, metis, greedy"):
         check_strategy("best")
+
+
+# ---- as plans ----------------------------------------------------------------------------------------------------------
+
+
+def machine(tiles: int, chips: int = 1, **changes: float) -> Target:
+    return replace(load_target("gc200"), name="small", tiles_per_chip=tiles, chips=chips, **changes)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    widths=st.lists(st.integers(1, 40), min_size=1, max_size=4),
+    tiles=st.integers(1, 40),
+    chips=st.integers(1, 3),
+    batch=st.integers(1, 9),
+    strategy=st.sampled_from(["linear", "random", "greedy"]),
+)
+def test_plans_of_baselines_cover_every_neuron_and_sample_once(
+    widths: list[int], tiles: int, chips: int, batch: int, strategy: str
+) -> None:
+    names = ["x0", *(f"p{n}" for n in range(len(widths)))]
+    net = program(dict(zip(names, [7, *widths], strict=True)), [Wire(a, b) for a, b in itertools.pairwise(names)])
+    plan = make_plan(net, machine(tiles, chips), steps=3, batch=batch, strategy=strategy)
+    assert plan.strategy == strategy
+    assert plan.bound_cycles <= plan.cycles * (1 + 1e-12)
+    assert Plan.from_json(plan.to_json()) == plan
+    for population in plan.populations:
+        covered = np.zeros((population.neurons, batch), dtype=int)
+        for block in population.blocks:
+            assert 0 <= block.tile < plan.target.tiles
+            covered[block.first : block.first + block.count, block.sample : block.sample + block.samples] += 1
+        assert (covered == 1).all()
+
+
+def test_baselines_are_priced_by_the_same_model() -> None:
+    """On one tile every strategy is the same placement."""
+    net = program({"x0": 5, "p0": 3, "p1": 2}, [Wire("x0", "p0"), Wire("p0", "p1")])
+    cycles = {s: make_plan(net, machine(1), steps=4, batch=3, strategy=s).cycles for s in ("snnc", "linear", "random", "greedy")}
+    assert len(set(cycles.values())) == 1
+
+
+def test_the_same_baseline_twice_is_the_same_plan() -> None:
+    for strategy in ("linear", "random", "greedy"):
+        first, second = (make_plan(w1(), load_target("gc200"), steps=5, batch=8, strategy=strategy) for _ in range(2))
+        assert first == second
+
+
+@pytest.mark.parametrize("strategy", ["linear", "random", "greedy"])
+def test_snnc_is_faster_than_every_baseline_on_w1(strategy: str) -> None:
+    mine, theirs = (make_plan(w1(), load_target("gc200"), steps=20, batch=64, strategy=s) for s in ("snnc", strategy))
+    assert mine.cycles < theirs.cycles
+
+
+def test_a_baseline_that_does_not_fit_says_its_bytes() -> None:
+    with pytest.raises(BaselineTooBigError, match=r"SNNC-E325.*'linear'.*needs [\d,]+ bytes and has 60,000") as caught:
+        make_plan(w1(), machine(300, tile_bytes=60_000), steps=100, batch=64, strategy="linear")
+    assert caught.value.needed > 60_000
+
+
+def test_metis_alone_makes_a_plan() -> None:
+    pytest.importorskip("pymetis")
+    plan = make_plan(w1(), load_target("gc200"), steps=5, batch=8, strategy="metis")
+    assert plan.strategy == "metis"

@@ -8,11 +8,14 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.mapping.block_cycles import step_cycles
+from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.errors import StrategyError
+from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.strategies import at_random, linear, partition
 from snnc.compiler.mapping.strategies.deal import Deal
 from snnc.compiler.mapping.strategies.partition import Flow
+from snnc.compiler.mapping.tile_range import ScatteredRange
 
 SNNC: Final = "snnc"
 BASELINES: Final = ("linear", "random", "metis", "greedy")
@@ -58,10 +61,18 @@ def deals(problem: Problem, strategy: str, tiles: int) -> Iterator[Deal]:
             yield partition.metis(runs, flows, sizes, tiles, SEED, recursive=recursive)
 
 
+def place(problem: Problem, deal: Deal) -> Placement:
+    """Make a placement of a deal."""
+    workers, last = problem.target.workers, max(int(share.tiles[-1]) for share in deal)
+    ranges = tuple(ScatteredRange.of_tiles(share.tiles, share.neurons, problem.batch, workers) for share in deal)
+    return Placement(ranges, last // problem.target.tiles_per_chip + 1)
+
+
 def _works(problem: Problem) -> tuple[float, ...]:
     """Worker cycles of a neuron and step, by layer, when a tile holds as many neurons as it has workers."""
     workers = problem.target.workers
-    return tuple(float(step_cycles(problem, layer, np.array([workers])).sum()) / workers for layer in problem.network.layers)
+    whole = Cut(1, workers)
+    return tuple(float(step_cycles(problem, layer, whole, np.array([workers])).sum()) / workers for layer in problem.network.layers)
 
 
 def _flows(problem: Problem) -> tuple[Flow, ...]:
