@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 from snnc.compiler.mapping.published.net import PublishedLayer, PublishedNet
+from snnc.compiler.mapping.published.options import PublishedOptions
+from snnc.compiler.mapping.published.predict import PublishedPrediction, predict_published
 from snnc.compiler.mapping.published.simulate import Activity, moving_strokes, simulate
 
-__all__ = ["Activity", "PublishedLayer", "PublishedNet", "moving_strokes", "simulate"]
+__all__ = [
+    "Activity",
+    "PublishedLayer",
+    "PublishedNet",
+    "PublishedOptions",
+    "PublishedPrediction",
+    "moving_strokes",
+    "predict_published",
+    "simulate",
+]
