@@ -14,6 +14,7 @@ from snnc.backends.reference.near import taking_gradient
 from snnc.compiler.graph import Array
 from snnc.compiler.step_operations import NeuronStep
 from snnc.compiler.step_program import StepProgram
+from snnc.errors import OptionValueError
 
 GRAIN = 8
 """Capacities are multiples of this."""
@@ -28,7 +29,7 @@ class Activity:
     mean
         A value and step.
     peak
-        The most in one step of one sample.
+        The most in one step of one sample, of buffers that were measured.
     source
         Where it was measured.
     near, near_peak
@@ -55,6 +56,23 @@ def _with_room(program: StepProgram, peak: Mapping[str, int]) -> dict[str, int]:
     return {name: min(GRAIN * math.ceil((1.25 * most + 1) / GRAIN), widths[name]) for name, most in peak.items()}
 
 
+def assumed_activity(program: StepProgram, value: float) -> Activity:
+    """Assume `value` spikes a value and step of every source that sends spikes.
+
+    Raises
+    ------
+    OptionValueError
+        It is no share of neurons.
+    """
+    if not 0 <= value <= 1:
+        raise OptionValueError(f"the activity is {value}; it is spikes a neuron and step, between 0 and 1.")
+    return Activity(dict.fromkeys(_sending(program), value), {}, f"{value:g} assumed")
+
+
+def _sending(program: StepProgram) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(c.source_buffer for c in program.connections if c.event_driven))
+
+
 def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: str) -> Activity:
     """Run `inputs` (input id -> [T, B, *shape]); count spikes and neurons that take gradient."""
     steps, batch = next(iter(inputs.values())).shape[:2]
@@ -63,7 +81,7 @@ def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: 
     memory.set_initial({})
     for info in program.inputs:
         memory[f"{info.id}_in"][:] = inputs[info.id].reshape(steps, batch, -1)
-    sending = dict.fromkeys(c.source_buffer for c in program.connections if c.event_driven)
+    sending = _sending(program)
     near: dict[str, list[Array]] = {}
     for t in range(steps):
         for op in program.forward:

@@ -6,7 +6,7 @@ from typing import Final
 
 from snnc.backends.poplar.equations import loads, needed, reads, statements
 from snnc.backends.poplar.forward import BlockVertex, clock_fields, first_field
-from snnc.backends.poplar.gradient_windows import cleared, partial_name, returned
+from snnc.backends.poplar.gradient_windows import cleared, partial_fields, returned
 from snnc.backends.poplar.links import bus_fields, gradient_fields, incoming, is_shared, parameter_field, weight_fields
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, Field, integer, number, scalar, vector
@@ -50,7 +50,8 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
     back = [link for link in incoming(net, population.id) if link.returned]
     both = [link for link in incoming(net, population.id) if link.learned or link.returned]
     fields = [*clock_fields(net, population.id), *bus_fields(net, both, backward=True), *gradient_fields(links), *weight_fields(back)]
-    fields += [vector("InOut", "float", f"partial{k.index}", f"{partial_name(k.connection)}[b.index]") for k in back]
+    for link in back:
+        fields += partial_fields(net, link.index, link.connection)
     zeros: list[Body] = [_zero_of(net, fields, link.index, link.connection, population) for link in links]
     places: dict[str, str] = {}
     stores = _state_adjoints(net, assembly, population, step, fields, places, zeros)
@@ -97,8 +98,8 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
 
 def _zero_of(net: Network, fields: list[Field], index: int, connection: ConnectionInfo, population: PopulationInfo) -> Body:
     if connection.kind == "dense":
-        fields.append(number(f"inputs{index}", net.size(connection.source_buffer)))
-        return {"name": f"gradient{index}", "size": f"static_cast<unsigned long>(inputs{index}) * count"}
+        rows = f"{'inputs' if net.buses[connection.id].kind == 'events' else 'width'}{index}"
+        return {"name": f"gradient{index}", "size": f"padded({rows}, count)"}
     shared = connection.weight is not None and net.size(connection.weight) == 1
     return {"name": f"gradient{index}", "size": "1" if shared else "count"}
 
@@ -220,7 +221,7 @@ def _outgoing_fields(net: Network, index: int, connection: ConnectionInfo) -> li
         return [
             *fields,
             number(f"outputs{index}", net.neurons[target.id]),
-            vector("Input", "float", f"delta{index}", f"Layout::of_replica({delta}, {connection.source}, b)"),
+            vector("Input", "float", f"delta{index}", f"Layout::of_replica({delta}, {connection.source}, b)", 8),
             vector("Input", "float", f"weight{index}", f"{connection.weight}_rows[b.group]"),
         ]
     fields.append(vector("Input", "float", f"delta{index}", f"Layout::own({delta}, b, {net.offset(connection.id)})"))
@@ -250,13 +251,13 @@ def _add_weight_round(net: Network, assembly: Assembly, population: PopulationIn
         *came,
     ]
     fields += first_field(net, population.id) or ([number("first", "b.first")] if bodies else [])
-    fields += [vector("InOut", "float", f"partial{k.index}", f"{partial_name(k.connection)}[b.index]") for k in back]
+    for link in back:
+        fields += partial_fields(net, link.index, link.connection)
     fields += [vector("Input", "float", f"delta{p}", f"d_{population.ports[p]}_own[b.index]") for p in ports]
     for o in rings:
         cells, ring = f"d_{step.outputs[o]}", ring_size(net, step.outputs[o])
         fields += [vector("InOut", "float", f"d_output{o}", f"{cells}[b.index]"), number(f"ring{o}", ring)]
     body: Body = {
-        "sized": rings[:1],
         "returned": bodies,
         "cleared": [link.body() for link in back if cleared(net, link.connection)],
         "incoming": [link.body() for link in links],

@@ -41,6 +41,16 @@ def partial_name(connection: ConnectionInfo) -> str:
     return f"{connection.id}_partial"
 
 
+def partial_fields(net: Network, index: int, connection: ConnectionInfo) -> list[Field]:
+    """Fields of a block that makes a connection's partial products."""
+    gradient = net.buses[connection.id].gradient
+    assert gradient is not None
+    return [
+        number(f"capacity{index}", gradient.capacity),
+        vector("InOut", "float", f"partial{index}", f"{partial_name(connection)}[b.index]"),
+    ]
+
+
 def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo], net: Network) -> None:
     assert bus.gradient is not None
     capacity = bus.gradient.capacity
@@ -105,7 +115,7 @@ def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
     relays, capacity = f"{store.buffer}_relays", bus.gradient.capacity
     for part, comment in (("near", f"bus {bus.id}: what takes gradient"), ("back", f"bus {bus.id}: whose gradients come")):
         ids, numbers = f"{bus.id}_{part}_ids", f"{bus.id}_{part}_number"
-        assembly.variable("Tensor", ids, f'layout.window({relays}, {store.poplar_type}, "{ids}", {capacity})', comment)
+        assembly.variable("Tensor", ids, f'layout.window({relays}, {store.poplar_type}, "{ids}", {store.room(capacity)})', comment)
         assembly.variable("Tensor", numbers, f'layout.window({relays}, poplar::UNSIGNED_INT, "{numbers}", 2)', "spikes, entries")
     values = f"{bus.id}_back_values"
     assembly.variable("Tensor", values, f'layout.window({relays}, poplar::FLOAT, "{values}", {capacity})', "the gradients")
@@ -117,19 +127,23 @@ def shown_fields(net: Network, store: Store, index: int, bus: BusPlan, *, again:
     limited = net.limited(bus, backward=True)
     fields = [
         number(f"entries{index}", bus.gradient.capacity),
+        number(f"near_room{index}", store.room(bus.gradient.capacity)),
         number(f"kept{index}", bus.width if bus.mode == "exact" else bus.capacity),
-        vector("InOut", store.id_type, f"near_ids{index}", f"Layout::samples({bus.id}_near_ids, r)"),
+        vector("InOut", store.id_type, f"near_ids{index}", f"Layout::samples({bus.id}_near_ids, r)", 4),
         vector("InOut", "unsigned", f"near_number{index}", f"Layout::samples({bus.id}_near_number, r)"),
-        vector("Output", store.id_type, f"back_ids{index}", f"Layout::samples({bus.id}_back_ids, r)"),
+        vector("Output", store.id_type, f"back_ids{index}", f"Layout::samples({bus.id}_back_ids, r)", 4),
         vector("Output", "unsigned", f"back_number{index}", f"Layout::samples({bus.id}_back_number, r)"),
     ]
+    kept, to = "ids[(slot * samples + s) * stored", f"near_ids{index}[row"
     body: Body = {
         "index": index,
+        "comment": "The next window." if again else "The window.",
         "from": "0",
+        "shows": f"for (unsigned e = 0; e < n; ++e) {to} + e] = {kept} + from + e];" if again else f"copy_ids(&{kept}], &{to}], n);",
+        "moved": "n" if again else f"id_words<{store.id_type}>(n)",
         "start": [],
         "each": [],
         "end": [],
-        "comment": "The next window." if again else "The window.",
     }
     if limited:
         fields += [
@@ -146,19 +160,21 @@ def shown_fields(net: Network, store: Store, index: int, bus: BusPlan, *, again:
 def compact_fields(net: Network, store: Store) -> tuple[list[Field], Body]:
     """Fields and body with which a relay compacts spikes and neurons near the threshold."""
     name, owner = store.buffer, store.owner
-    kept = store.stored if store.buses[0].mode == "exact" else min(store.stored, max(b.capacity for b in store.buses))
+    exact = store.buses[0].mode == "exact"
+    kept = store.width if exact else max(b.capacity for b in store.buses)
+    entries = store.width if exact else max(b.gradient.capacity for b in store.buses if b.gradient is not None)
     fields = [
         number("spikes", kept),
+        number("entries", max(entries, kept)),
         vector("InOut", "unsigned", "ends", f"{name}_ends[r.index]"),
-        number("groups", f"{owner}.cuts()"),
-        vector("Input", "unsigned", "mask", f"masks_of({owner}, {name}_mask, r)"),
-        vector("Input", "unsigned", "first", f"layout.constants(first_of_group({owner}), r.tile)"),
-        vector("Input", "unsigned", "widths", f"layout.constants(words_of_group({owner}), r.tile)"),
+        number("words", f"{owner}.words()"),
+        vector("Input", "unsigned", "mask", f"Layout::near_columns({name}_mask, r)"),
+        vector("Input", "unsigned", "first", f"layout.constants({owner}.first_of_word, r.tile)"),
     ]
     lost = []
     if counts_lost(store):
         fields.append(scalar("InOut", "unsigned", "lost_near", f"{name}_lost_near[r.index][0]"))
-        lost = ["if (near == 1)", "  *lost_near = *lost_near + (found - (written - start));"]
+        lost = ["*lost_near = *lost_near + (found - ends[slot]);"]
     return fields, {"id_type": store.id_type, "lost": lost}
 
 
@@ -205,6 +221,7 @@ def returned(
             integer(f"offset_back{i}", net.stages[bus.source] + bus.lag),
             integer(f"last_back{i}", net.last_step(bus)),
             number(f"capacity_back{i}", bus.gradient.capacity),
+            number(f"room_back{i}", net.stores[bus.buffer].room(bus.gradient.capacity)),
             vector("Input", net.stores[bus.buffer].id_type, f"ids_back{i}", f"Layout::samples({bus.id}_back_ids, b)"),
             vector("Input", "unsigned", f"number_back{i}", f"Layout::samples({bus.id}_back_number, b)"),
             vector("Input", "float", f"value_back{i}", f"Layout::samples({bus.id}_back_values, b)"),

@@ -44,6 +44,7 @@ class Incoming:
             "weight_times": "" if self.weight_size == 0 else f"{weight} * ",
             "gradient_index": "0" if shared else "c",
             "number": "2 * s" if self.near else "s",
+            "numbers": f"Spikes{{&number{i}[0]}}" if self.near else f"&number{i}[0]",
         }
 
 
@@ -71,8 +72,10 @@ def bus_fields(net: Network, links: Iterable[Incoming], backward: bool = False) 
             fields += [
                 vector("Input", store.id_type, f"ids{i}", f"Layout::samples({window}_ids, b)"),
                 vector("Input", "unsigned", f"number{i}", f"Layout::samples({window}_number, b)"),
-                number(f"capacity{i}", capacity),
+                number(f"room{i}", store.room(capacity)),
             ]
+            if link.connection.kind == "dense":
+                fields.append(number(f"inputs{i}", bus.width))
         else:
             fields += [
                 vector("Input", "float", f"values{i}", f"Layout::samples({bus.id}_values, b)"),
@@ -91,13 +94,18 @@ def weight_fields(links: Iterable[Incoming]) -> list[Field]:
         if weight and link.connection.kind == "one_to_one" and link.weight_size == 1:
             fields.append(scalar("Input", "float", name, f"{weight}_copies[b.group][0]"))
         elif weight:
-            fields.append(vector("Input", "float", name, f"{weight}[b.group]"))
+            fields.append(vector("Input", "float", name, f"{weight}[b.group]", _alignment(link)))
     return fields
 
 
 def gradient_fields(links: Iterable[Incoming]) -> list[Field]:
     """The block's private sums of weight gradients."""
-    return [vector("InOut", "float", f"gradient{k.index}", f"d_{k.connection.weight}[b.index]") for k in links if k.learned]
+    return [vector("InOut", "float", f"gradient{k.index}", f"d_{k.connection.weight}[b.index]", _alignment(k)) for k in links if k.learned]
+
+
+def _alignment(link: Incoming) -> int:
+    """Rows of dense weights are read in pairs of columns."""
+    return 8 if link.connection.kind == "dense" else 0
 
 
 def is_shared(net: Network, parameter: str, population: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
+from snnc.compiler.mapping.buses import whole_words
 from snnc.compiler.mapping.cost import CodeletCost, codelet_costs
 from snnc.compiler.plan import Block, BusPlan, Plan, PopulationPlan
 from snnc.compiler.step_operations import (
@@ -49,10 +50,19 @@ class Store:
         """C++ type of an id."""
         return "unsigned short" if self.width <= 1 << 16 else "unsigned"
 
+    def room(self, ids: int) -> int:
+        """Ids that a list of `ids` has room for: ids are moved as whole 32-bit words."""
+        return whole_words(ids, self.width)
+
     @property
     def poplar_type(self) -> str:
         """Poplar type of an id."""
         return "poplar::UNSIGNED_SHORT" if self.width <= 1 << 16 else "poplar::UNSIGNED_INT"
+
+
+def _entries(bus: BusPlan) -> int:
+    """Entries of a window of the backward pass, where there is one."""
+    return bus.gradient.capacity if bus.gradient is not None else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +199,7 @@ class Network:
             width=first.width,
             kind=first.kind,
             buses=buses,
-            stored=max(b.width if b.mode == "exact" else max(b.capacity, b.gradient.capacity if b.gradient else 0) for b in buses),
+            stored=whole_words(max(b.width if b.mode == "exact" else max(b.capacity, _entries(b)) for b in buses), first.width),
             before=buffer in self.initial_outputs,
             static=given is not None and given.static,
             external=given is not None,

@@ -64,7 +64,7 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
             )
             continue
         assembly.variable(
-            "Tensor", f"{bus.id}_ids", f'layout.window({relays}, {store.poplar_type}, "{bus.id}_ids", {bus.capacity})', comment
+            "Tensor", f"{bus.id}_ids", f'layout.window({relays}, {store.poplar_type}, "{bus.id}_ids", {store.room(bus.capacity)})', comment
         )
         assembly.variable("Tensor", f"{bus.id}_number", f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_number", 1)')
         if bus.gradient is not None:
@@ -137,6 +137,7 @@ def _vertex(net: Network, assembly: Assembly, store: Store, compute_set: str, fo
     body: Body = {
         "compact": [{"id_type": store.id_type}] if compacts and not store.near else [],
         "compact_near": [compact_fields(net, store)[1]] if compacts and store.near else [],
+        "id_type": store.id_type,
         "buses": [_bus(net, index, bus, forward) for index, bus in enumerate(store.buses) if index not in near],
         "near_buses": [shown_fields(net, store, index, store.buses[index], again=False)[1] for index in near],
         "slot": _slot(store),
@@ -163,7 +164,7 @@ def _event_fields(net: Network, store: Store, compacts: bool, forward: bool) -> 
     access: Access = "InOut" if compacts else "Input"
     fields = [
         number("stored", store.stored),
-        vector(access, store.id_type, "ids", f"{name}_ids[r.index]"),
+        vector(access, store.id_type, "ids", f"{name}_ids[r.index]", 4),
         vector(access, "unsigned", "numbers", f"{name}_numbers[r.index]"),
     ]
     if compacts and store.near:
@@ -189,7 +190,8 @@ def _event_fields(net: Network, store: Store, compacts: bool, forward: bool) -> 
 def _window_fields(net: Network, store: Store, index: int, bus: BusPlan, again: bool = False) -> list[Field]:
     fields = [
         number(f"capacity{index}", bus.capacity),
-        vector("Output", store.id_type, f"window{index}", f"Layout::samples({bus.id}_ids, r)"),
+        number(f"room{index}", store.room(bus.capacity)),
+        vector("Output", store.id_type, f"window{index}", f"Layout::samples({bus.id}_ids, r)", 4),
         vector("Output", "unsigned", f"number{index}", f"Layout::samples({bus.id}_number, r)"),
     ]
     if net.limited(bus):
@@ -238,7 +240,7 @@ def _next_window(net: Network, assembly: Assembly, store: Store, compute_set: st
         vector("Input", store.id_type, "ids", f"{store.buffer}_ids[r.index]"),
         vector("Input", "unsigned", "numbers", f"{store.buffer}_numbers[r.index]"),
     ]
-    body: Body = {"buses": [], "near_buses": [], "slot": _slot(store)}
+    body: Body = {"buses": [], "near_buses": [], "id_type": store.id_type, "slot": _slot(store)}
     if any(bus.gradient is not None for bus in limited) and backward:
         fields.append(vector("Input", "unsigned", "ends", f"{store.buffer}_ends[r.index]"))
     for index, bus in enumerate(limited):

@@ -30,14 +30,19 @@ class Bus:
         return self.source.kind == "spikes"
 
     @property
+    def id_bytes(self) -> int:
+        """Bytes of an id."""
+        return id_bytes(self.source)
+
+    @property
     def window_bytes(self) -> int:
         """Bytes of one sample's window."""
-        return self.capacity * id_bytes(self.source) + COUNT_BYTES if self.events else 4 * self.source.width
+        return whole_words(self.capacity, self.source.width) * id_bytes(self.source) + COUNT_BYTES if self.events else 4 * self.source.width
 
     @property
     def near_bytes(self) -> int:
         """Bytes of one sample's window of the backward pass: ids of what takes gradient, and two counts."""
-        return self.gradient_capacity * id_bytes(self.source) + 2 * COUNT_BYTES
+        return whole_words(self.gradient_capacity, self.source.width) * id_bytes(self.source) + 2 * COUNT_BYTES
 
     @property
     def returned_bytes(self) -> int:
@@ -48,6 +53,11 @@ class Bus:
 def id_bytes(source: Source) -> int:
     """Bytes of an id: 16 bits as long as they suffice."""
     return 2 if source.width <= 1 << 16 else 4
+
+
+def whole_words(ids: int, width: int) -> int:
+    """Room for `ids` ids of a source of `width` values: an even number of 16-bit ids, as lists are moved in 32-bit words."""
+    return ids + ids % 2 if width <= 1 << 16 else ids
 
 
 def make_buses(
@@ -86,5 +96,6 @@ def store_bytes(source: Source, buses: Sequence[Bus], steps: int, mode: Mode, wi
         return slots * source.width * 4 + windows
     near = [bus for bus in mine if bus.id in windowed]
     windows += sum(bus.near_bytes + bus.returned_bytes for bus in near)
-    kept = source.width if mode == "exact" else max([bus.capacity for bus in mine] + [bus.gradient_capacity for bus in near])
+    most = source.width if mode == "exact" else max([bus.capacity for bus in mine] + [bus.gradient_capacity for bus in near])
+    kept = whole_words(most, source.width)
     return slots * (kept * id_bytes(source) + COUNT_BYTES * (2 if near else 1)) + windows

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from snnc.compiler.mapping.buses import Bus
+from snnc.compiler.mapping.cost import VALUE_SWEEP, column_sweeps
 from snnc.compiler.mapping.network import Layer
 from snnc.compiler.mapping.problem import Problem
 
@@ -20,7 +21,15 @@ def near_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> d
     """Counts of the backward codelet of a block: partial products of what comes in, and its own neurons in what comes back."""
     entries = sum(problem.near_events(problem.bus[problem.bus_of[link.id]]) for link in layer.incoming if problem.returns(link))
     buses = returned_buses(problem, layer)
-    found = {"entries": samples * entries, "samples": samples * len(buses), "searches": 0.0, "ids": 0.0}
+    links = sum(problem.returns(link) for link in layer.incoming)
+    found = {
+        "entries": samples * entries,
+        "sweeps": samples * column_sweeps(columns, VALUE_SWEEP) * links,
+        "held": samples * columns * links,
+        "samples": samples * len(buses),
+        "searches": 0.0,
+        "ids": 0.0,
+    }
     for bus in buses:
         near = problem.near_events(bus)
         spikes = min(problem.events(bus.source), bus.capacity, near)

@@ -22,8 +22,7 @@ def relay_words(problem: Problem, source: Source, ranges: Mapping[str, TileRange
     if source.external or source.kind != "spikes":
         return 0
     where = ranges[source.owner]
-    words = int(mask_words(where.neurons, where.columns).sum())
-    return 2 * words if source in problem.windowed else words
+    return int(mask_words(where.neurons, where.columns).sum())
 
 
 def relay_cycles(problem: Problem, source: Source, words: int, samples: Any, *, compact: bool) -> Any:
@@ -33,20 +32,41 @@ def relay_cycles(problem: Problem, source: Source, words: int, samples: Any, *, 
     if source.kind != "spikes":
         name, counts = "relay_values", {"elements": float(source.width * (len(buses) + compacts))}
     else:
-        events = problem.events(source)
         name = "relay_events" if compacts else "relay_input"
         counts = {"elements": sum(_shown(problem, bus, forward=compact) for bus in buses)}
         if compacts:
-            counts |= {"words": words, "ids": source.width * problem.near[source.buffer] if source in problem.windowed else events}
+            counts |= _compacted(problem, source, words)
     scaled = {key: samples * value for key, value in counts.items()}
     return problem.target.vertex_start_cycles + worker_cycles(problem.costs[name], samples=samples, **scaled)
 
 
 def _shown(problem: Problem, bus: Bus, *, forward: bool) -> float:
-    """Ids that a relay copies into the windows of a bus: backward, those of what takes gradient and those beside returned gradients."""
+    """Words of ids that a relay copies into the windows of a bus: backward, what takes gradient and what came back."""
     if bus.id in problem.windowed_buses and not forward:
-        return 2 * problem.near_events(bus)
-    return min(problem.events(bus.source), bus.capacity)
+        return 2 * copied_words(problem.near_events(bus), bus.source.width)
+    return copied_words(min(problem.events(bus.source), bus.capacity), bus.source.width)
+
+
+def _compacted(problem: Problem, source: Source, words: int) -> dict[str, float]:
+    """Counts of compacting one sample: the mask of spikes, and that of neurons that only take gradient."""
+    spikes = problem.events(source)
+    counts = {"words": ceil_div(words, 4), "hits": _hits(source, words, spikes), "ids": spikes}
+    if source in problem.windowed:
+        only = source.width * problem.near[source.buffer] - spikes
+        more = {"words": ceil_div(words, 4), "hits": _hits(source, words, only), "ids": only}
+        counts = {name: value + more[name] for name, value in counts.items()}
+    return counts
+
+
+def copied_words(ids: float, width: int) -> float:
+    """Expected 32-bit words of `ids` ids: two 16-bit ids each, the last half full every second time."""
+    return ids if width > 1 << 16 else (ids + 0.5) / 2 if ids > 0.5 else ids
+
+
+def _hits(source: Source, words: int, events: float) -> float:
+    """Expected groups of four mask words with a spike, of independent neurons; what is left of the words is never skipped."""
+    whole, rest = divmod(words, 4)
+    return whole * (1.0 - (1.0 - events / source.width) ** (4 * source.width / words)) + (rest > 0)
 
 
 def _share(problem: Problem, source: Source, words: int, most: int, batch: int) -> int:

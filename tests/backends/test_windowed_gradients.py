@@ -88,7 +88,7 @@ def random_net(seed, widths, links, inputs):
 def test_random_networks_equal_the_reference(seed, widths, links, batch, tiles, capacity, low):
     graph = random_net(seed, widths, links, inputs=12)
     options = {"gradient_capacity": capacity, "capacity": capacity} if capacity else {}
-    options |= {"place": anywhere(np.random.default_rng(seed))} if tiles == (30, 2) else {"chips": tiles[1]}
+    options |= {"placer": anywhere(np.random.default_rng(seed))} if tiles == (30, 2) else {"chips": tiles[1]}
     case = Windowed(graph, machine(*tiles), steps=8, batch=batch, window=(low, np.inf), **options)
     assert case.worst_error() <= 1e-5
 
@@ -149,7 +149,7 @@ def reference_gradient(case, name):
 
 def test_predicted_cycles_of_windowed_gradients_are_those_of_the_emulator():
     graph = deep(np.random.default_rng(3), (220, 150), inputs=90)
-    options = {"steps": 60, "batch": 6, "window": (-0.3, np.inf), "place": undivided(12)}
+    options = {"steps": 60, "batch": 6, "window": (-0.3, np.inf), "placer": undivided(12)}
     first = Windowed(graph, machine(40), **options)
     inputs, target = first.data(0, density=0.1)
     seen = measure_activity(first.program, inputs, "the data")

@@ -137,8 +137,8 @@ class Windowed:
 CASES = {
     "one tile": (tangled, machine(1), {"batch": 2}),
     "four tiles": (deep, machine(4), {"batch": 3}),
-    "many tiles": (deep, machine(120), {"batch": 16, "place": undivided(1)}),
-    "replicas over two chips": (tangled, machine(24, 2), {"batch": 7, "place": anywhere(np.random.default_rng(4))}),
+    "many tiles": (deep, machine(120), {"batch": 16, "placer": undivided(1)}),
+    "replicas over two chips": (tangled, machine(24, 2), {"batch": 7, "placer": anywhere(np.random.default_rng(4))}),
     "two chips, further windows": (tangled, machine(6, 2), {"chips": 2, "batch": 7, "capacity": 3, "gradient_capacity": 4}),
 }
 
