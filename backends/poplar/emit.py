@@ -129,7 +129,7 @@ def _context(net: Network, assembly: Assembly) -> Body:
 def _machine(target: Target) -> str:
     """The device that the program opens, as a C++ initialiser."""
     numbers = f"{target.chips}, {target.tiles_per_chip}, {target.tile_bytes}, {float(target.clock_hz)!r}"
-    return f"{{{c_string(target.ipu_version or 'ipu2')}, {numbers}}}"
+    return f"{{{c_string(target.device or 'ipu2')}, {numbers}}}"
 
 
 def _population(placed: Any, table: int) -> Body:

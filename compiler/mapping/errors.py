@@ -69,3 +69,21 @@ class ReportOptionError(SnncError):
     """A report was asked for in a format that snnc cannot write, or with a profile that it cannot read."""
 
     code = "SNNC-E315"
+
+
+class LinksError(SnncError):
+    """A wire of a target file joins chips that do not exist, a chip with itself, or has no links."""
+
+    code = "SNNC-E330"
+
+
+class UnreachableChipError(SnncError):
+    """The links of a target file do not join all chips."""
+
+    code = "SNNC-E331"
+
+
+class MachineSizeError(SnncError):
+    """A target file describes more chips or tiles than snnc maps onto."""
+
+    code = "SNNC-E332"

@@ -149,7 +149,7 @@ def _larger_target(problem: Problem) -> str | None:
     mine = problem.target
     known = sorted((load_target(name) for name in target_names()), key=lambda t: (t.chips, t.name))
     for other in known:
-        same = (other.ipu_version, other.tiles_per_chip, other.tile_bytes) == (mine.ipu_version, mine.tiles_per_chip, mine.tile_bytes)
+        same = (other.device, other.tiles_per_chip, other.tile_bytes) == (mine.device, mine.tiles_per_chip, mine.tile_bytes)
         if same and other.chips > mine.chips and Search(replace(problem, target=other)).run(other.chips).best is not None:
             return other.name
     return None

@@ -95,7 +95,7 @@ def plan_from_json(text: str) -> Plan:
         return Plan(
             **{
                 **data,
-                "target": Target(**data["target"]),
+                "target": Target.from_data(data["target"]),
                 "populations": tuple(PopulationPlan(**{**p, "blocks": _rows(p["blocks"], Block, _BLOCK)}) for p in data["populations"]),
                 "buses": tuple(BusPlan(**{**b, "relays": _rows(b["relays"], Relay, _RELAY)}) for b in data["buses"]),
                 "connections": tuple(ConnectionPlan(**c) for c in data["connections"]),
