@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, Final
 
-from snnc.compiler.mapping.errors import (
+from snnc.compiler.target import Compute, Host, Links, Streaming, Target, TileMemory, Wire
+from snnc.compiler.target_errors import (
     LinksError,
     MachineSizeError,
     MissingTargetKeyError,
@@ -17,7 +18,6 @@ from snnc.compiler.mapping.errors import (
     UnknownTargetKeyError,
     UnreachableChipError,
 )
-from snnc.compiler.target import Compute, Host, Links, Streaming, Target, TileMemory, Wire
 
 MOST_TILES: Final = 1 << 22
 """Tiles of the largest machine: plans hold a few hundred bytes for each."""
@@ -36,7 +36,7 @@ _NOT_ZERO: Final = frozenset(
 )
 _RENAMED: Final = {
     "ipu_version": "it is called device now",
-    "link_bytes_per_second": 'write a table [links] with bytes_per_second, chips_per_machine and either wires ("inside", "onward") or a "switch"',
+    "link_bytes_per_second": "write a table [links] with bytes_per_second, chips_per_machine and wires (inside, onward) or a switch",
 }
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def targets(
-    name: Annotated[str | None, typer.Argument(help="One machine, or a TOML file: check it and print it whole.", metavar="[TARGET]")] = None,
+    name: Annotated[str | None, typer.Argument(help="A machine or a TOML file, to be checked and printed.", metavar="[TARGET]")] = None,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """List the machines that --target knows; with a name, print the file of that machine: every number and its source.

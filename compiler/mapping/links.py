@@ -15,9 +15,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from snnc.compiler.mapping.errors import UnreachableChipError
 from snnc.compiler.mapping.grouping import Floats
 from snnc.compiler.target import Target
+from snnc.compiler.target_errors import UnreachableChipError
 
 Pair: TypeAlias = tuple[int, int]
 
@@ -117,7 +117,7 @@ def find_routes(target: Target) -> Routes:
         neighbours[b].append(a)
     trees = {chip: _tree(chip, links, neighbours) for chip in range(target.chips)}
     if any(len(tree.keys() - {target.chips}) < target.chips - 1 for tree in trees.values()):
-        raise UnreachableChipError(f"the links of the target {target.name!r} do not join all its {target.chips} chips; see its table [links].")
+        raise UnreachableChipError(f"the links of the target {target.name!r} do not join all its chips; see its table [links].")
     return Routes(dict(links), target.links.bytes_per_second / target.clock_hz, trees)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,6 +14,7 @@ from snnc.compiler.mapping.capacity import check_names, expected_activity
 from snnc.compiler.mapping.cost import network_costs
 from snnc.compiler.mapping.errors import MappingOptionError
 from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups, split
+from snnc.compiler.mapping.knobs import Trial
 from snnc.compiler.mapping.memory import memory_by_tile
 from snnc.compiler.mapping.network import Layer, describe
 from snnc.compiler.mapping.placement import Placement, TileRange, chip_counts, choices, placements
@@ -22,7 +23,7 @@ from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relays import deal_relays
 from snnc.compiler.mapping.schedule import make_schedule
 from snnc.compiler.mapping.supported import check_supported
-from snnc.compiler.mapping.too_big import too_big
+from snnc.compiler.mapping.too_big import bytes_at_least, too_big
 from snnc.compiler.mapping.traffic import Layout
 from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Phase, Plan, PopulationPlan, Relay
 from snnc.compiler.step_program import StepProgram
@@ -87,7 +88,7 @@ def make_plan(
     problem = Problem(network, schedule, buses, bus_of, network_costs(network), expected, target, steps, batch, mode)
     search = Search(problem).run(chips)
     if search.best is None:
-        raise too_big(problem, search.misfit, _larger_target(problem))
+        raise too_big(problem, search.misfit, _attempt)
     return _plan(program.name, search.best, activity_source)
 
 
@@ -142,17 +143,12 @@ class Priced:
         return sum(p.runs * (p.compute + p.sync + p.exchange) for p in self.phases)
 
 
-def _larger_target(problem: Problem) -> str | None:
-    """Name of the smallest machine with more chips of the same kind on which the network fits."""
-    from snnc.compiler.targets import load_target, target_names
-
-    mine = problem.target
-    known = sorted((load_target(name) for name in target_names()), key=lambda t: (t.chips, t.name))
-    for other in known:
-        same = (other.device, other.tiles_per_chip, other.tile_bytes) == (mine.device, mine.tiles_per_chip, mine.tile_bytes)
-        if same and other.chips > mine.chips and Search(replace(problem, target=other)).run(other.chips).best is not None:
-            return other.name
-    return None
+def _attempt(problem: Problem) -> Trial:
+    """Plan a changed problem: bytes of the fullest tile of the fastest plan, or of the one that misses by least."""
+    search = Search(problem).run(None)
+    if search.best is not None:
+        return Trial(int(np.sum(list(search.best.memory.values()), axis=0).max()), search.best.layout.placement.chips)
+    return Trial(bytes_at_least(problem) if search.misfit is None else search.misfit[0], 0)
 
 
 def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: str) -> None:

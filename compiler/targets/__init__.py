@@ -7,8 +7,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from snnc.compiler.mapping.errors import TargetFileError, TargetValueError, UnknownTargetError
 from snnc.compiler.target import Target
+from snnc.compiler.target_errors import TargetFileError, TargetValueError, UnknownTargetError
 from snnc.compiler.target_file import merge, read_toml, target_from
 
 __all__ = ["load_target", "parse_target", "target_names", "target_text"]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snnc.compiler.mapping.errors import UnreachableChipError
 from snnc.compiler.mapping.links import Flows, Routes, find_routes
 from snnc.compiler.target import Links, Target
+from snnc.compiler.target_errors import UnreachableChipError
 from snnc.compiler.targets import load_target
 
 A_LINK = 13.6e9 / 1.33e9

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from snnc.compiler.mapping.errors import (
+from snnc.compiler.target import Links, Target, TileMemory
+from snnc.compiler.target_errors import (
     LinksError,
     MachineSizeError,
     MissingTargetKeyError,
@@ -16,7 +17,6 @@ from snnc.compiler.mapping.errors import (
     UnknownTargetKeyError,
     UnreachableChipError,
 )
-from snnc.compiler.target import Links, Target, TileMemory
 from snnc.compiler.targets import load_target, parse_target, target_names, target_text
 
 
