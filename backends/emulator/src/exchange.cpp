@@ -140,7 +140,7 @@ Exchange planExchange(const GraphData &graph, std::vector<Transfer> transfers) {
   LinkFlows flows;
   countReceived(graph, transfers, dense, exchange);
   countSent(graph, transfers, dense, flows);
-  const double width = target.getExchangeBytesPerCycle();
+  const double width = model.exchangeBytesPerCycle > 0 ? model.exchangeBytesPerCycle : target.getExchangeBytesPerCycle();
   for (std::uint32_t tile = 0; tile < dense.size(); ++tile) {
     TileTraffic &t = dense[tile];
     const std::uint64_t received = t.received + t.linkReceived;

@@ -14,6 +14,8 @@ struct EmulatorWire {
 };
 
 struct EmulatorModel {
+  /// What a tile receives, and sends, in a tile cycle; 0: the whole number of bytes of the IPU model.
+  double exchangeBytesPerCycle = 0;
   /// Tile cycles for each fragment that a tile receives in an exchange.
   double fragmentCycles = 9;
   /// Exchange code for each distinct fragment of a program site, bytes.
