@@ -34,10 +34,6 @@ _NOT_ZERO: Final = frozenset(
     {"chips", "tiles_per_chip", "tile_bytes", "workers", "clock_hz", "exchange_bytes_per_cycle", "sync_cycles", "link_sync_cycles"}
     | {"links.bytes_per_second", "links.chips_per_machine", "streaming.bytes_per_second", "host.bytes_per_second"}
 )
-_RENAMED: Final = {
-    "ipu_version": "it is called device now",
-    "link_bytes_per_second": "write a table [links] with bytes_per_second, chips_per_machine and wires (inside, onward) or a switch",
-}
 
 
 def read_toml(text: str, where: str) -> dict[str, Any]:
@@ -90,13 +86,12 @@ def _read(values: Mapping[str, Any], known: Iterable[Field[Any]], prefix: str, w
     unknown = sorted(set(values) - set(names))
     if unknown:
         keys = ", ".join(prefix + key for key in unknown)
-        hints = "".join(f" {key}: {_RENAMED[key]}." for key in unknown if not prefix and key in _RENAMED)
-        raise UnknownTargetKeyError(f"the target file {where!r} holds {keys}; known keys are {', '.join(names)}.{hints}")
+        raise UnknownTargetKeyError(f"the target file {where!r} holds {keys}, which no target has; known are {', '.join(names)}.")
     missing = [prefix + field.name for field in known if field.default is MISSING and field.name not in values]
     if missing:
         raise MissingTargetKeyError(
-            f"the target file {where!r} lacks {', '.join(missing)}; start from a copy of a target that snnc knows (snnc targets gc200), "
-            'or write extends = "gc200".'
+            f"the target file {where!r} lacks {', '.join(missing)}; start from a copy of a target that snnc knows (snnc targets NAME), "
+            'or write extends = "NAME".'
         )
     return {field.name: _value(prefix + field.name, str(field.type), values[field.name], where) for field in known if field.name in values}
 

@@ -169,12 +169,6 @@ def test_unknown_key_of_a_table() -> None:
         parse_target(_text().replace("chips_per_machine", 'colour = "red"\nchips_per_machine'), "x.toml")
 
 
-@pytest.mark.parametrize(("key", "hint"), [('ipu_version = "ipu2"', "device"), ("link_bytes_per_second = 1e9", r"\[links\]")])
-def test_keys_of_other_names_say_what_to_write(key: str, hint: str) -> None:
-    with pytest.raises(UnknownTargetKeyError, match=rf"SNNC-E303.*{hint}"):
-        parse_target(f"{key}\n{_text()}", "x.toml")
-
-
 def test_a_table_has_keys() -> None:
     text = _text().replace("[host]\nbytes_per_second = 8.0e9", "")
     with pytest.raises(TargetValueError, match=r"SNNC-E305.*\[host\]"):
