@@ -40,12 +40,15 @@ class Knob:
         Whether the network then fits.
     chips
         Processors that the plan then uses; 0 when it does not fit.
+    exact
+        Whether `bytes` is what the plan of these options holds; else it is of a plan made in haste, and the real one may hold more or less.
     """
 
     options: tuple[tuple[str, str], ...]
     bytes: int
     fits: bool
     chips: int
+    exact: bool = True
 
     @property
     def text(self) -> str:
@@ -90,7 +93,7 @@ class TooBigError(SnncError):
     def data(self) -> dict[str, Any]:
         """Everything as JSON's types."""
         names = ("needed", "available", "tile", "layer", "category", "category_bytes")
-        knobs = [{"options": dict(k.options), "bytes": k.bytes, "fits": k.fits, "chips": k.chips} for k in self.knobs]
+        knobs = [{"options": dict(k.options), "bytes": k.bytes, "fits": k.fits, "chips": k.chips, "exact": k.exact} for k in self.knobs]
         return {**{name: getattr(self, name) for name in names}, "knobs": knobs}
 
 

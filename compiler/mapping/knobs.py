@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 from snnc.compiler.mapping.capacity import window_capacity
-from snnc.compiler.mapping.cost import network_costs
 from snnc.compiler.mapping.errors import Knob
 from snnc.compiler.mapping.links import find_routes
-from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.request import Request
 from snnc.compiler.target import Target
 from snnc.compiler.target_errors import UnreachableChipError
 from snnc.compiler.targets import load_target, target_names
 
-SECONDS: Final = 1.5
-"""Time for finding larger values that still fit; each knob is tried once in any case."""
-TRIES: Final = 14
+SECONDS: Final = 3.0
+"""Time for planning again; what helps is named in any case, but then from a plan made in haste."""
+TRIES: Final = 12
 """Plans for one number."""
+GALLOP: Final = 8
+"""How many times larger the next number tried may be: small numbers are planned in no time."""
 MOST_KNOBS: Final = 3
 WORTH: Final = 0.05
 """Part of what is missing that a knob has to save to be named when it is not enough."""
@@ -41,125 +41,170 @@ class Trial:
         return self.chips > 0
 
 
-Attempt = Callable[[Problem], Trial]
+class Attempt(Protocol):
+    """Plans a request; quick: the first plan that fits, and no great effort to find one."""
+
+    def __call__(self, request: Request, *, quick: bool) -> Trial:
+        """Plan."""
+        ...
 
 
-def find_knobs(problem: Problem, needed: int, attempt: Attempt) -> tuple[Knob, ...]:
+def find_knobs(request: Request, needed: int, attempt: Attempt) -> tuple[Knob, ...]:
     """Return what helps most: what makes the network fit first (what changes no result before what does), then what saves most.
+
+    Each knob is first planned quickly, the best of them then as :func:`snnc.compiler.mapping.make_plan` does while there is time.
 
     Parameters
     ----------
-    problem
+    request
         What does not fit.
     needed
         Bytes of its fullest tile.
     attempt
-        Plans a problem.
+        Plans one.
     """
-    tries = _Tries(problem, needed, attempt, time.monotonic() + SECONDS)
-    enough = needed - WORTH * (needed - problem.target.tile_bytes)
-    found = [knob for knob in tries.all() if knob.fits or knob.bytes <= enough]
-    if not any(knob.fits for knob in found):
+    tries = _Tries(request, needed, attempt, time.monotonic() + SECONDS)
+    enough = needed - WORTH * (needed - request.target.tile_bytes)
+    found: list[Turn] = []
+    for turn in tries.all():
+        found += [turn] if turn.trial.fits or turn.trial.bytes <= enough else []
+        if tries.late and len(found) >= MOST_KNOBS:
+            break
+    if len(found) < MOST_KNOBS or not any(turn.trial.fits for turn in found):
         found += tries.together()
-    return tuple(sorted(found, key=lambda knob: (not knob.fits, 0 if knob.fits else knob.bytes))[:MOST_KNOBS])
+    best = sorted(found, key=_rank)[:MOST_KNOBS]
+    return tuple(turn.knob for turn in sorted(map(tries.planned, best), key=_rank))
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A knob while it is examined: its options, the request that they make, and what planning it gave."""
+
+    options: tuple[tuple[str, str], ...]
+    request: Request
+    trial: Trial
+    exact: bool = False
+
+    @property
+    def knob(self) -> Knob:
+        """What is told of it."""
+        return Knob(self.options, self.trial.bytes, self.trial.fits, self.trial.chips, self.exact)
+
+
+def _rank(turn: Turn) -> tuple[bool, int]:
+    return not turn.trial.fits, 0 if turn.trial.fits else turn.trial.bytes
 
 
 @dataclass(frozen=True)
 class _Tries:
-    problem: Problem
+    request: Request
     needed: int
     attempt: Attempt
     until: float
 
-    def all(self) -> Iterator[Knob]:
+    @property
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return time.monotonic() > self.until
+
+    def planned(self, turn: Turn) -> Turn:
+        """Plan once more with full effort, when there is time."""
+        if self.late:
+            return turn
+        return replace(turn, trial=self.attempt(turn.request, quick=False), exact=True)
+
+    def _turn(self, request: Request, *options: tuple[str, str]) -> Turn:
+        return Turn(options, request, self.attempt(request, quick=True))
+
+    def all(self) -> Iterator[Turn]:
         """Try every knob by itself, those first that change no result."""
         yield from self._capacity()
+        yield from self._number("batch", self.request.batch)
         yield from self._machine()
-        yield from self._number("batch", self.problem.batch)
         yield from self._dropping()
         yield from self._optimizer()
-        yield from self._number("steps", self.problem.steps)
+        yield from self._number("steps", self.request.steps)
 
-    def together(self) -> Iterator[Knob]:
+    def together(self) -> Iterator[Turn]:
         """Turn one after the other until the network fits: the largest machine of the kind, no moments, fewer samples, fewer steps."""
-        problem, options = self.problem, list[tuple[str, str]]()
-        machines = larger_targets(problem.target)
+        request, options = self.request, list[tuple[str, str]]()
+        machines = larger_targets(request.target)
         if machines:
-            problem = replace(problem, target=machines[-1])
+            request = replace(request, target=machines[-1], chips=None)
             options.append(self._named(machines[-1]))
-        if problem.network.moments:
-            problem = _without_moments(problem)
+        if request.network.moments:
+            request = _without_moments(request)
             options.append(("--optimizer", "sgd"))
-        trial = self.attempt(problem)
+        trial = self.attempt(request, quick=True)
         for name in ("batch", "steps"):
-            now = getattr(problem, name)
+            now = getattr(request, name)
             if now > 1 and not trial.fits:
-                value, trial = self._largest(problem, name, now)
-                problem = _with(problem, name, value)
+                value, trial = self._largest(request, name, now)
+                request = _with(request, name, value)
                 options.append((f"--{name}", str(value)))
         if len(options) > 1:
-            yield _knob(tuple(options), trial)
+            yield Turn(tuple(options), request, trial)
 
-    def _number(self, name: str, now: int) -> Iterator[Knob]:
+    def _number(self, name: str, now: int) -> Iterator[Turn]:
         """The largest number that fits, else 1."""
         if now > 1:
-            value, trial = self._largest(self.problem, name, now)
-            yield _knob(((f"--{name}", str(value)),), trial)
+            value, trial = self._largest(self.request, name, now)
+            yield Turn(((f"--{name}", str(value)),), _with(self.request, name, value), trial)
 
-    def _largest(self, problem: Problem, name: str, now: int) -> tuple[int, Trial]:
+    def _largest(self, request: Request, name: str, now: int) -> tuple[int, Trial]:
         """Bisect; the first guess is where bytes, as a straight line from 1 to `now`, reach what a tile has."""
-        there = problem.target.tile_bytes
-        value, best = 1, self.attempt(_with(problem, name, 1))
+        there = request.target.tile_bytes
+        value, best = 1, self.attempt(_with(request, name, 1), quick=True)
         high = now
         if not best.fits:
             return value, best
         slope = (self.needed - best.bytes) / max(now - 1, 1)
         guess = int(1 + (there - best.bytes) / slope) if slope > 0 else now // 2
         for _ in range(TRIES):
-            if high - value <= 1 or time.monotonic() > self.until:
+            if high - value <= 1 or self.late:
                 break
-            middle = min(max(guess, value + 1), high - 1)
-            trial = self.attempt(_with(problem, name, middle))
+            middle = min(max(min(guess, GALLOP * value), value + 1), high - 1)
+            trial = self.attempt(_with(request, name, middle), quick=True)
             if trial.fits:
                 value, best = middle, trial
             else:
                 high = middle
-            guess = (value + high) // 2
+            guess = guess if value < guess < high else (value + high) // 2
         return value, best
 
-    def _machine(self) -> Iterator[Knob]:
+    def _machine(self) -> Iterator[Turn]:
         """The smallest machine of the kind on which the network fits, else the largest there is."""
-        last: Knob | None = None
-        for target in larger_targets(self.problem.target):
-            last = _knob((self._named(target),), self.attempt(replace(self.problem, target=target)))
-            if last.fits:
+        last: Turn | None = None
+        for target in larger_targets(self.request.target):
+            last = self._turn(replace(self.request, target=target, chips=None), self._named(target))
+            if last.trial.fits or self.late:
                 break
         if last is not None:
             yield last
 
     def _named(self, target: Target) -> tuple[str, str]:
         """How to ask for a larger machine."""
-        return (IN_FILE, str(target.chips)) if target.name == self.problem.target.name else ("--target", target.name)
+        return (IN_FILE, str(target.chips)) if target.name == self.request.target.name else ("--target", target.name)
 
-    def _capacity(self) -> Iterator[Knob]:
+    def _capacity(self) -> Iterator[Turn]:
         """Smaller windows in mode "exact"."""
-        size = _usual_capacity(self.problem)
-        if self.problem.mode == "exact" and size is not None:
-            yield _knob((("--capacity", str(size)),), self.attempt(_with_capacity(self.problem, size)))
+        size = _usual_capacity(self.request)
+        if self.request.mode == "exact" and size is not None:
+            yield self._turn(replace(self.request, capacity=size), ("--capacity", str(size)))
 
-    def _dropping(self) -> Iterator[Knob]:
+    def _dropping(self) -> Iterator[Turn]:
         """Smaller windows, and no room for more events than they hold."""
-        events = [bus.capacity for bus in self.problem.buses if bus.events]
-        if self.problem.mode == "drop" or not events:
+        events = [bus.capacity for bus in next(self.request.problems()).buses if bus.events]
+        if self.request.mode == "drop" or not events:
             return
-        size = _usual_capacity(self.problem) or max(events)
-        changed = replace(_with_capacity(self.problem, size), mode="drop")
-        yield _knob((("--mode", "drop"), ("--capacity", str(size))), self.attempt(changed))
+        size = _usual_capacity(self.request) or max(events)
+        changed = replace(self.request, capacity=size, mode="drop")
+        yield self._turn(changed, ("--mode", "drop"), ("--capacity", str(size)))
 
-    def _optimizer(self) -> Iterator[Knob]:
+    def _optimizer(self) -> Iterator[Turn]:
         """Plain gradient descent keeps no moments."""
-        if self.problem.network.moments:
-            yield _knob((("--optimizer", "sgd"),), self.attempt(_without_moments(self.problem)))
+        if self.request.network.moments:
+            yield self._turn(_without_moments(self.request), ("--optimizer", "sgd"))
 
 
 def larger_targets(mine: Target) -> tuple[Target, ...]:
@@ -184,27 +229,17 @@ def _is_joined(target: Target) -> bool:
     return True
 
 
-def _knob(options: tuple[tuple[str, str], ...], trial: Trial) -> Knob:
-    return Knob(options, trial.bytes, trial.fits, trial.chips)
+def _with(request: Request, name: str, value: int) -> Request:
+    return replace(request, batch=value) if name == "batch" else replace(request, steps=value)
 
 
-def _with(problem: Problem, name: str, value: int) -> Problem:
-    return replace(problem, batch=value) if name == "batch" else replace(problem, steps=value)
+def _without_moments(request: Request) -> Request:
+    return replace(request, network=replace(request.network, moments=0))
 
 
-def _without_moments(problem: Problem) -> Problem:
-    network = replace(problem.network, moments=0)
-    return replace(problem, network=network, costs=network_costs(network))
-
-
-def _with_capacity(problem: Problem, size: int) -> Problem:
-    buses = tuple(replace(bus, capacity=min(size, bus.source.width)) if bus.events else bus for bus in problem.buses)
-    return replace(problem, buses=buses)
-
-
-def _usual_capacity(problem: Problem) -> int | None:
+def _usual_capacity(request: Request) -> int | None:
     """One capacity for all windows that the expected activity would rarely pass; None when they are no larger already."""
-    sizes = {bus.id: window_capacity(bus.source, problem.activity.get(bus.source.buffer, 0.0), None) for bus in problem.buses if bus.events}
-    if not sizes or not any(bus.capacity > math.ceil(max(sizes.values())) for bus in problem.buses if bus.events):
-        return None
-    return max(sizes.values())
+    problem = next(request.problems())
+    buses = [bus for bus in problem.buses if bus.events]
+    size = max((window_capacity(bus.source, problem.activity[bus.source.buffer], None) for bus in buses), default=0)
+    return size if any(bus.capacity > size for bus in buses) else None

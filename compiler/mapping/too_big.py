@@ -7,12 +7,14 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, received_bytes
+from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.errors import Knob, TooBigError
 from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.knobs import Attempt, find_knobs
 from snnc.compiler.mapping.memory import largest_category
 from snnc.compiler.mapping.network import Layer
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.request import Request
 from snnc.compiler.mapping.traffic import Layout
 
 _WHAT: Final = {
@@ -27,8 +29,10 @@ _WHAT: Final = {
 }
 
 
-def too_big(problem: Problem, misfit: tuple[int, Layout, dict[str, Ints]] | None, attempt: Attempt) -> TooBigError:
-    """Say what was needed, what is there, where, what takes most, and what helps most, by how much; `attempt` plans a problem."""
+def too_big(
+    problem: Problem, misfit: tuple[int, Layout, dict[str, Ints]] | None, again: tuple[Request, Attempt] | None = None
+) -> TooBigError:
+    """Say what was needed, what is there, where and what takes most; with a request and what plans one, also what helps."""
     there = problem.target.tile_bytes
     tile: int | None = None
     if misfit is not None:
@@ -37,7 +41,7 @@ def too_big(problem: Problem, misfit: tuple[int, Layout, dict[str, Ints]] | None
         tile = int(total.argmax())
         needed = int(total[tile])
         category, size = largest_category(memory, tile)
-        owners = [layer for layer in problem.network.layers if layout.range_of(layer).first <= tile < layout.range_of(layer).stop]
+        owners = [layer for layer in problem.network.layers if layout.range_of(layer).replica_of(tile) is not None]
         label = owners[0].label if owners else ""
         who = f"tile {tile}" + (f" (layer {label!r})" if owners else _relayed(layout, tile))
     else:
@@ -45,10 +49,10 @@ def too_big(problem: Problem, misfit: tuple[int, Layout, dict[str, Ints]] | None
         label, needed = layer.label, sum(held.values())
         category, size = max(held.items(), key=lambda item: item[1])
         who = f"each tile of layer {label!r} ({layer.neurons} neurons on {problem.target.tiles} tiles at most)"
-    knobs = find_knobs(problem, needed, attempt)
+    knobs = find_knobs(again[0], needed, again[1]) if again is not None else ()
     return TooBigError(
         f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes and has {there:,}. "
-        f"Most of it, {size:,} bytes, is {_WHAT[category]}. {_advice(problem, knobs)}",
+        f"Most of it, {size:,} bytes, is {_WHAT[category]}.{_advice(problem, knobs) if again is not None else ''}",
         needed=needed,
         available=there,
         tile=tile,
@@ -67,13 +71,14 @@ def bytes_at_least(problem: Problem) -> int:
 def _advice(problem: Problem, knobs: tuple[Knob, ...]) -> str:
     """What each knob does, in numbers."""
     if not knobs:
-        return "No option helps; use a network with fewer neurons."
+        return " No option helps; use a network with fewer neurons."
     found = []
     for knob in knobs:
         many = f"{knob.chips} processors, " if knob.chips > problem.target.chips else ""
-        found.append(f"{knob.text} ({many}{knob.bytes:,} bytes: {'fits' if knob.fits else 'still too many'})")
+        about, verdict = "" if knob.exact else "about ", "fits" if knob.fits else "still too many"
+        found.append(f"{knob.text} ({many}{about}{knob.bytes:,} bytes: {verdict})")
     start = "What helps" if any(knob.fits for knob in knobs) else "No option is enough; what helps most"
-    return f"{start}: {'; '.join(found)}."
+    return f" {start}: {'; '.join(found)}."
 
 
 def _relayed(layout: Layout, tile: int) -> str:
@@ -89,11 +94,11 @@ def _relayed(layout: Layout, tile: int) -> str:
 
 def _worst(problem: Problem) -> tuple[Layer, dict[str, int]]:
     """Layer whose tiles need most when all tiles of the machine are shared by weight of their bytes."""
-    needs = []
+    needs, cut = [], Cut(1, problem.target.workers)
     for layer in problem.network.layers:
         alone = max(1, -(-layer.neurons * len(problem.network.layers) // problem.target.tiles))
-        held = {name: int(size) for name, size in block_bytes(problem, layer, alone).items()}
-        held["exchange"] = received_bytes(problem, layer)
-        held["code"] = code_bytes_estimate(problem, layer)
+        held = {name: int(size) for name, size in block_bytes(problem, layer, cut, alone, problem.batch).items()}
+        held["exchange"] = int(received_bytes(problem, layer, cut, alone))
+        held["code"] = code_bytes_estimate(problem, layer, cut)
         needs.append((layer, held))
     return max(needs, key=lambda item: sum(item[1].values()))

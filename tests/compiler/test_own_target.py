@@ -55,7 +55,7 @@ def test_an_invented_chip_is_mapped_within_its_memory(quill: Target) -> None:
 
 def test_an_invented_chip_is_priced_with_its_own_numbers(quill: Target) -> None:
     net = chain(100, 150, 10)
-    plan = make_plan(net, quill, steps=20, batch=1, activity={"x0": 0.1, "p0_o0": 0.0}, capacity={"x0": 100})
+    plan = make_plan(net, quill, steps=20, batch=1, activity={"x0": 0.1, "p0_o0": 0.0}, capacity={"x0": 100}, chips=1)
     assert plan.chips_used == 1
     phase = next(p for p in plan.phases if p.name == "forward: neurons")
     assert phase.sync == 60 + 40
