@@ -76,6 +76,6 @@ class Benchmark:
 
 def spiking_buffers(program: StepProgram) -> tuple[tuple[str, str], ...]:
     """Return the author's name and the buffer of everything that sends spikes."""
-    labels = {item.id: item.label for item in (*program.inputs, *program.populations)}
+    labels = {i.id: i.label for i in program.inputs} | {p.id: p.label for p in program.populations}
     kinds = {c.source_buffer: c.source for c in program.connections if program.buffers[c.source_buffer].kind == "spikes"}
     return tuple((labels[source], buffer) for buffer, source in kinds.items())

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from snnc.compiler.mapping.grouping import ceil_div
 from snnc.compiler.mapping.published.forward import FLAGS
-from snnc.compiler.mapping.published.layout import linear_pieces, linear_share, slice_pieces, slice_share, usable_tiles
+from snnc.compiler.mapping.published.layout import ceil_div, linear_pieces, linear_share, slice_pieces, slice_share, usable_tiles
 from snnc.compiler.mapping.published.machine import FLOAT, Exchange, Machine, Superstep
 from snnc.compiler.mapping.published.net import PRIVATE_COPIES
 from snnc.compiler.mapping.published.options import (

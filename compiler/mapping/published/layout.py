@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from snnc.compiler.mapping.errors import PublishedLayoutError
-from snnc.compiler.mapping.grouping import ceil_div
 from snnc.compiler.mapping.published.net import PublishedNet
 from snnc.compiler.mapping.published.options import LINEAR_BYTES, WORKER_SHARE
 from snnc.compiler.target import Target
@@ -123,6 +122,11 @@ def spread_factor(neurons: int, workers: int) -> int:
     """
     share = neurons // WORKER_SHARE + (neurons % WORKER_SHARE > WORKER_SHARE // 2)
     return max(share // workers + (share % workers >= 2), 1)
+
+
+def ceil_div(a: int, b: int) -> int:
+    """Round ``a / b`` up."""
+    return -(-a // b)
 
 
 # ---- tensors that are not tied to a layer's tiles ---------------------------------------------------------------------

@@ -75,7 +75,7 @@ class Superstep:
     compute, sync, exchange
         Tile cycles of one run: at the busiest tile, in barriers with set-up and control, in exchange.
     received, pieces
-        Bytes and fragments at the busiest tile in one run.
+        Bytes that the busiest tile receives in one run, and fragments that it receives and sends.
     exchanges, programs
         Exchanges and program steps of one run.
     """
@@ -195,7 +195,7 @@ class Machine:
             sync=programs * CONTROL + sum(self.barrier(m) for m in moved),
             exchange=sum(self.exchange(m) for m in moved),
             received=sum(m.received for m in moved),
-            pieces=sum(m.pieces for m in moved),
+            pieces=sum(m.pieces + m.runs for m in moved),
             exchanges=len(moved),
             programs=programs,
         )
