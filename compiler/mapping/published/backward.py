@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from snnc.compiler.mapping.published.forward import FLAGS
 from snnc.compiler.mapping.published.layout import ceil_div, linear_pieces, linear_share, slice_pieces, slice_share, usable_tiles
 from snnc.compiler.mapping.published.machine import FLOAT, Exchange, Machine, Superstep
@@ -17,6 +19,8 @@ from snnc.compiler.mapping.published.options import (
     SLOPE_SCAN,
     prologue,
 )
+
+FIRST_STAGE: Final = "reduce groups"
 
 
 def backward(machine: Machine) -> tuple[Superstep, ...]:
@@ -193,7 +197,7 @@ def _first_stage(machine: Machine) -> Superstep:
             busy = machine.vertices(active, prologue(5, code) + largest * PARTIAL.cycles(code))
             compute = max(compute, idle + busy)
     moved = machine.busiest(moves)
-    return machine.step("reduce groups", "reduction", "backward", compute=compute, moves=(moved,), runs=net.steps - 1)
+    return machine.step(FIRST_STAGE, "reduction", "backward", compute=compute, moves=(moved,), runs=net.steps - 1)
 
 
 def _second_stage(machine: Machine) -> Superstep:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from snnc.compiler.mapping.published.backward import groups
+from snnc.compiler.mapping.published.backward import FIRST_STAGE, groups
 from snnc.compiler.mapping.published.forward import FLAGS
 from snnc.compiler.mapping.published.layout import ceil_div, linear_share, slice_share
 from snnc.compiler.mapping.published.machine import FLOAT, Machine, Superstep
@@ -21,8 +21,14 @@ ID_COPIES = 2
 
 
 def memory_by_layer(machine: Machine, supersteps: Iterable[Superstep]) -> tuple[dict[str, int], ...]:
-    """Return bytes by category for a tile of each layer that is also the busiest tile of every exchange of `supersteps`."""
-    pieces = int(sum(step.pieces for step in supersteps))
+    """Return bytes by category for a tile of each layer that is also among the busiest tiles of the exchanges of `supersteps`.
+
+    The surrogate runs on the first tiles of a chip, the largest group of the first reduction on its last: a tile has the code of one.
+    """
+    known = tuple(supersteps)
+    surrogate = sum(step.pieces for step in known if step.category == "gather and scatter of U and dU")
+    sums = sum(step.pieces for step in known if step.name == FIRST_STAGE)
+    pieces = int(sum(step.pieces for step in known) - min(surrogate, sums))
     return tuple(_of_layer(machine, i, pieces) for i in range(len(machine.net.layers)))
 
 
