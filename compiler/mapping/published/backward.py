@@ -169,7 +169,7 @@ def groups(batch: int, tiles: int) -> tuple[int, int]:
     return tiles // size, size + tiles % size
 
 
-def _stage_tiles(machine: Machine, chip: int) -> dict[int, int]:
+def stage_tiles(machine: Machine, chip: int) -> dict[int, int]:
     """Tiles of `chip` that each layer's first stage gets: in proportion to ``tiles^0.8 K B``, rounded down."""
     work = {
         i: int(machine.layout.ranges[i].tiles ** 0.8 * machine.incoming(i)[0] * machine.net.batch)
@@ -183,7 +183,7 @@ def _stage_tiles(machine: Machine, chip: int) -> dict[int, int]:
 def _first_stage(machine: Machine) -> Superstep:
     net, code, moves, compute = machine.net, machine.options.code, [], 0.0
     for chip in range(machine.layout.chips):
-        for i, tiles in _stage_tiles(machine, chip).items():
+        for i, tiles in stage_tiles(machine, chip).items():
             capacity, _, entries = machine.incoming(i)
             number, largest = groups(net.batch, machine.layout.ranges[i].tiles)
             vertices = ceil_div(number * net.batch * capacity, tiles)
