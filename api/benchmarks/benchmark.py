@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
+from snnc.activity import measure_activity
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
 from snnc.compiler.mapping.published import PublishedNet
@@ -68,6 +71,17 @@ class Benchmark:
     def buffer_activity(self, program: StepProgram) -> dict[str, float]:
         """Return :attr:`activity` by StepProgram buffer, as :func:`snnc.compiler.mapping.make_plan` takes it."""
         return {buffer: self.activity[name] for name, buffer in spiking_buffers(program) if name in self.activity}
+
+    def measure(self, program: StepProgram, seed: int = 0) -> dict[str, float]:
+        """Return spikes a value and step by buffer, from one batch on the reference backend.
+
+        Inputs are independent spikes of the density in :attr:`activity`; weights are the initial ones.
+        """
+        rng = np.random.default_rng(seed)
+        inputs = {
+            i.id: (rng.random((self.steps, self.batch, *i.shape)) < self.activity[i.label]).astype(np.float32) for i in program.inputs
+        }
+        return dict(measure_activity(program, inputs, self.name).mean)
 
     def buffer_capacity(self, program: StepProgram) -> dict[str, int]:
         """Return :attr:`capacity` by StepProgram buffer, likewise."""

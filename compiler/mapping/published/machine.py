@@ -110,7 +110,7 @@ class Machine:
     @property
     def tiles(self) -> int:
         """Tiles of a chip; one more or less on the first is not told apart here."""
-        return self.target.tiles_per_chip - 1
+        return max(1, self.target.tiles_per_chip - 1)
 
     @property
     def serial(self) -> int:
