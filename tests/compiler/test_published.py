@@ -206,6 +206,15 @@ def test_exchange_costs_bytes_and_fragments_of_the_slower_side_or_the_links():
     assert machine.barrier(Exchange(4, 1, link=4)) - machine.barrier(Exchange(4, 1)) == 600 - 126
 
 
+def test_side_by_side_the_slowest_exchange_counts_and_every_link():
+    machine = Machine(net(), lay_out(net(), GC200), GC200, PublishedOptions())
+    near, far = Exchange(4000, 100), Exchange(40, 1, link=8)
+    found = machine.busiest([near, far])
+    assert machine.exchange(found) == machine.exchange(near)
+    assert machine.barrier(found) == machine.barrier(far) > machine.barrier(near)
+    assert machine.busiest([]) == Exchange()
+
+
 def test_surrogate_gathers_and_scatters_every_neuron():
     """U, thresholds and dU in two-neuron pieces; ids and gradients of 7 entries; dU back."""
     found = predict_published(logged(2), GC200, PublishedOptions(fragment_cycles=0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from itertools import zip_longest
 from typing import Literal, TypeAlias
 
@@ -228,5 +228,7 @@ class Machine:
         return tuple(self.step(f"{name} {i}", category, part, moves=(self.busiest(one),)) for i, one in enumerate(rounds))
 
     def busiest(self, moves: Iterable[Exchange]) -> Exchange:
-        """Return the slowest of exchanges that run side by side on tiles of their own."""
-        return max(moves, key=self.exchange, default=Exchange())
+        """Return the slowest of exchanges that run side by side on tiles of their own; links count wherever they are used."""
+        known = tuple(moves)
+        slowest = max(known, key=self.exchange, default=Exchange())
+        return replace(slowest, link=max((moved.link for moved in known), default=0.0))
