@@ -36,7 +36,7 @@ RULE: Final = 9.0
 
 @dataclass(frozen=True)
 class Point:
-    """One prediction of a logged net; times are predicted but for `logged_ms`."""
+    """One prediction of a logged net; times are predicted but for `logged_ms`. `n0` and `n1` are those of each layer."""
 
     net: str
     target: str
@@ -49,6 +49,8 @@ class Point:
     predicted_ms: float
     logged_ms: float
     ratio: float
+    n0: tuple[float, ...]
+    n1: tuple[float, ...]
 
 
 def simulated_net(run: LoggedRun) -> PublishedNet:
@@ -86,6 +88,8 @@ def _point(run: LoggedRun, activity: str, found: PublishedPrediction) -> Point:
         predicted_ms=milliseconds,
         logged_ms=run.logged_ms,
         ratio=milliseconds / run.logged_ms,
+        n0=tuple(layer.spikes for layer in found.net.layers),
+        n1=tuple(layer.gradients for layer in found.net.layers),
     )
 
 
