@@ -163,7 +163,7 @@ class Machine:
         """Tile cycles of an exchange: bytes and fragments at its busiest tile, or the links."""
         rate = self.target.exchange_bytes_per_cycle
         each = self.target.fragment_cycles if self.options.fragment_cycles is None else self.options.fragment_cycles
-        over_links = moved.link / self.target.link_bytes_per_second * self.target.clock_hz
+        over_links = moved.link / self.target.link_bytes_per_second * self.target.clock_hz if moved.link else 0.0
         return max(moved.received / rate + each * moved.pieces, moved.sent / rate + each * moved.runs, over_links)
 
     def barrier(self, moved: Exchange) -> float:
