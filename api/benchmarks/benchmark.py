@@ -10,7 +10,7 @@ import numpy as np
 from snnc.activity import measure_activity
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
-from snnc.compiler.mapping.published import PublishedNet
+from snnc.compiler.mapping.published import PublishedNet, PublishedOptions
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.surrogates import parse_surrogate
 from snnc.frontends.dsl import Network
@@ -57,6 +57,11 @@ class Benchmark:
     activity_source: str
     capacity: Mapping[str, int]
     published: PublishedNet | None
+
+    @property
+    def published_options(self) -> PublishedOptions:
+        """How the published program ran the suite: the surrogate moved to every tile after the logged runs, before all others."""
+        return PublishedOptions(surrogate="one tile" if self.suite == "logged" else "every tile")
 
     def program(self) -> StepProgram:
         """Build the network and lower it for training."""

@@ -164,6 +164,11 @@ def test_random_sparse_net_has_fan_out_40():
     assert sorted(sizes.values()) == [40 * 1000, 40 * 10_000]
 
 
+def test_suites_behind_the_log_run_the_later_program():
+    assert benchmark("shd-x4-n2-a5").published_options.surrogate == "every tile"
+    assert benchmark("logged-h5-a1").published_options.surrogate == "one tile"
+
+
 def test_steps_can_be_changed():
     one = with_steps(benchmark("shd-n2-b3-a5"), 10)
     assert (one.steps, one.published.steps) == (10, 10)

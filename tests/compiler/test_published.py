@@ -105,6 +105,11 @@ def test_too_many_layers_find_no_room():
         lay_out(net((2,) * 9), small(8))
 
 
+def test_chips_without_links_are_refused():
+    with pytest.raises(PublishedLayoutError, match="nothing links"):
+        lay_out(net((70, 70, 4)), small(40, chips=2, link_bytes_per_second=0.0))
+
+
 # ---- addresses: fragments counted one by one -------------------------------------------------------------------------
 
 

@@ -90,17 +90,16 @@ def _row_pieces(machine: Machine, capacity: int) -> int:
 
 def _surrogate_everywhere(machine: Machine) -> tuple[Superstep, ...]:
     """Every tile reads the ids and gradients of its layer, looks for its own neurons and adds to their dU."""
-    net, code, copies, compute = machine.net, machine.options.code, [], 0.0
+    net, code, moves, compute = machine.net, machine.options.code, [], 0.0
     for i, layer in enumerate(net.layers):
         ids, away = net.batch * layer.capacity, i + 1 < len(net.layers) and machine.from_afar(i + 1)
-        copies.append((i, Exchange(FLOAT * ids, slice_pieces(ids, machine.tiles))))
-        copies.append((i, Exchange(FLOAT * net.batch, slice_pieces(FLAGS * net.batch, machine.tiles))))
-        copies.append((i, Exchange(FLOAT * ids, linear_pieces(ids, machine.tiles), link=FLOAT * ids * away)))
+        pieces = slice_pieces(ids, machine.tiles) + slice_pieces(FLAGS * net.batch, machine.tiles) + linear_pieces(ids, machine.tiles)
+        moves.append(Exchange(FLOAT * (2 * ids + net.batch), pieces, link=FLOAT * ids * away))
         own = layer.gradients * machine.per_tile(i) / layer.neurons
-        cycles = prologue(8, code) + layer.gradients * SLOPE_SCAN.cycles(code) + own * SLOPE.cycles(code, loops=False)
+        cycles = prologue(9, code) + layer.gradients * SLOPE_SCAN.cycles(code) + own * SLOPE.cycles(code, loops=False)
         compute = max(compute, machine.vertices(net.batch, cycles))
     return (
-        *machine.copies("broadcast gradients", "id broadcasts", "backward", copies, same_tiles=False),
+        machine.step("broadcast gradients", "id broadcasts", "backward", moves=(machine.busiest(moves),), programs=0),
         machine.step("surrogate", "surrogate", "backward", compute=compute),
     )
 

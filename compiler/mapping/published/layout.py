@@ -66,7 +66,7 @@ def lay_out(net: PublishedNet, target: Target) -> PublishedLayout:
     Raises
     ------
     PublishedLayoutError
-        There are more layers than the chips have tiles for.
+        There are more layers than the chips have tiles for, or chips that nothing links.
 
     Examples
     --------
@@ -80,6 +80,8 @@ def lay_out(net: PublishedNet, target: Target) -> PublishedLayout:
     most = max(layer.neurons for layer in net.layers)
     for neurons in range(NEURON_STEP, most + 2 * NEURON_STEP, NEURON_STEP):
         ranges = _ranges(net, target, neurons)
+        if ranges is not None and ranges[-1].chip and not target.link_bytes_per_second:
+            raise PublishedLayoutError(f"{net.name!r} needs {ranges[-1].chip + 1} chips of {target.name}, and nothing links them.")
         if ranges is not None:
             return _with_compaction(net, target, ranges)
     raise PublishedLayoutError(
