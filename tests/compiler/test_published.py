@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +19,7 @@ from snnc.compiler.mapping.published.machine import Exchange, Machine
 from snnc.compiler.mapping.published.options import Loop, prologue
 from snnc.compiler.targets import load_target
 
-GC200 = load_target("gc200")
+GC200, M2000 = load_target("gc200"), load_target("m2000")
 LOGGED = {  # DENSE_SIZES, SPARSE_SIZES, start_tiles and tile spread factors as the log prints them
     2: ((1466, 1466, 10), (14, 14, 2), [1, 734, 1467], (4, 4, 1)),
     3: ((978, 978, 976, 10), (8, 8, 8, 2), [1, 490, 979, 1467], (3, 3, 3, 1)),
@@ -49,7 +50,7 @@ def logged(hidden):
 
 
 def small(tiles=40, chips=1, **changes):
-    return replace(GC200, name="small", tiles_per_chip=tiles, chips=chips, **changes)
+    return replace(M2000, name="small", tiles_per_chip=tiles, chips=chips, **changes)
 
 
 def step_of(prediction, name):
@@ -107,7 +108,7 @@ def test_too_many_layers_find_no_room():
 
 def test_chips_without_links_are_refused():
     with pytest.raises(PublishedLayoutError, match="nothing links"):
-        lay_out(net((70, 70, 4)), small(40, chips=2, link_bytes_per_second=0.0))
+        lay_out(net((70, 70, 4)), SimpleNamespace(name="islands", chips=2, tiles_per_chip=40, workers=6, link_bytes_per_second=0.0))
 
 
 # ---- addresses: fragments counted one by one -------------------------------------------------------------------------
@@ -204,10 +205,10 @@ def test_weight_gradients_by_hand():
 
 
 def test_exchange_costs_bytes_and_fragments_of_the_slower_side_or_the_links():
-    machine = Machine(net(), lay_out(net(), GC200), GC200, PublishedOptions(fragment_cycles=9))
+    machine = Machine(net(), lay_out(net(), M2000), M2000, PublishedOptions(fragment_cycles=9))
     assert machine.exchange(Exchange(400, 10, 100, 1)) == 100 + 90
     assert machine.exchange(Exchange(400, 10, 800, 20)) == 200 + 180
-    assert machine.exchange(Exchange(4, 1, link=GC200.link_bytes_per_second)) == pytest.approx(GC200.clock_hz)
+    assert machine.exchange(Exchange(4, 1, link=M2000.link_bytes_per_second)) == pytest.approx(M2000.clock_hz)
     assert machine.barrier(Exchange(4, 1, link=4)) - machine.barrier(Exchange(4, 1)) == 600 - 126
 
 
