@@ -69,3 +69,16 @@ class ReportOptionError(SnncError):
     """A report was asked for in a format that snnc cannot write, or with a profile that it cannot read."""
 
     code = "SNNC-E315"
+
+
+class PictureToolError(SnncError):
+    """A report as PNG needs Pillow, which is not installed."""
+
+    code = "SNNC-E319"
+    exit_code = 3
+
+
+class RecordingError(SnncError):
+    """Recorded spikes are too many to keep, have no place to go, or are damaged."""
+
+    code = "SNNC-E320"
