@@ -144,7 +144,7 @@ def read_recording(path: Path) -> Recording:
         if about["version"] != _VERSION:
             raise ValueError(f"version {about['version']!r}")
         steps, samples = int(about["steps"]), int(about["samples"])
-        if not (0 < steps and 0 < samples and steps * samples <= MOST_BYTES):
+        if not (steps > 0 and samples > 0 and steps * samples <= MOST_BYTES):
             raise ValueError(f"{steps} steps of {samples} samples")
         trains = tuple(_read_train(arrays, number, info, steps, samples) for number, info in enumerate(about["trains"]))
         return Recording(steps, samples, str(about["source"]), trains)

@@ -39,7 +39,7 @@ def read_subject(path: Path) -> Subject:
     """Read all that a project folder holds for a report; of a file, the plan."""
     from snnc.inspect import Subject, summarise
 
-    if path.is_file():
+    if path.is_file() or path.suffix == ".json":
         return Subject(plan_from_json(_plan_text(path)), {})
     compiled = read_project(path)
     if compiled.plan is None:

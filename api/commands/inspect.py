@@ -21,8 +21,8 @@ def inspect(
 ) -> None:
     """Draw where everything of a project lies, what it costs, what limits it and why.
 
-    html is a page that works offline; svg and png are maps of the tiles; json holds everything the page shows; graphml and dot are the dataflow
-    graph; trace is the timeline for chrome://tracing and Perfetto.
+    html is a page that works offline; svg and png are maps of the tiles; json holds everything the page shows; graphml and dot are the
+    dataflow graph; trace is the timeline for chrome://tracing and Perfetto.
 
     Example: snnc inspect build/ --format html -o report.html
     """

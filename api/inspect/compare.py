@@ -41,7 +41,12 @@ def verdict(first: Subject, second: Subject) -> str:
     sign = -1 if b < a else 1
     phase, kind = max(changes, key=lambda key: sign * changes[key])
     share = changes[phase, kind] / (b - a)
-    return f"{faster} is {ratio:.3g} times as fast: {times}. Most of it is the {kind} of “{phase}”: {100 * share:.0f} % of the difference.{note}"
+    clock = second.plan.target.clock_hz / first.plan.target.clock_hz
+    clocks = "" if clock == 1 else f" The clock of B alone would make it {clock:.3g} times as fast as A."
+    return (
+        f"{faster} is {ratio:.3g} times as fast: {times}. "
+        f"The largest part of the difference is the {kind} of “{phase}”, {100 * share:.0f} %.{clocks}{note}"
+    )
 
 
 def _kind(subject: Subject) -> str:
@@ -66,6 +71,7 @@ def _facts(first: Subject, second: Subject) -> list[dict[str, Any]]:
         "milliseconds a step": "milliseconds",
         "samples/s": "samples_per_second",
         "cycles a step": "cycles",
+        "batch": "batch",
         "iterations": "iterations",
         "tiles used": "tiles_used",
         "chips used": "chips_used",

@@ -12,7 +12,7 @@ from snnc.compiler.mapping.plan_json import runs
 
 
 def pack(values: Iterable[Any] | np.ndarray[Any, Any]) -> dict[str, Any]:
-    """Code whole numbers as ``{"runs": [value, times, …]}``, ``{"i32": base64}`` or ``{"f64": base64}``, whichever is shortest and exact."""
+    """Code whole numbers as ``{"runs": [value, times, …]}``, ``{"i32": base64}`` or ``{"f64": base64}``: the shortest that is exact."""
     array = np.asarray(values)
     changes = int((np.diff(array) != 0).sum()) + 1 if array.size else 0
     if changes * 3 < array.size or array.size < 8:

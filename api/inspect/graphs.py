@@ -72,9 +72,8 @@ def dot(subject: Subject) -> str:
     for source, target, key, data in graph.edges(keys=True, data=True):
         style = {"style": "dashed"} if data["delay"] else {}
         label = f"delay {data['delay']}" if data["delay"] else ""
-        lines.append(
-            f"  {quoted(source)} -> {quoted(target)} [{_attributes({'id': key, **data, 'tooltip': data['label'], 'label': label, **style})}];"
-        )
+        shown = {"id": key, **data, "tooltip": data["label"], "label": label, **style}
+        lines.append(f"  {quoted(source)} -> {quoted(target)} [{_attributes(shown)}];")
     return "\n".join([*lines, "}"]) + "\n"
 
 

@@ -95,13 +95,14 @@ def _memory(plan: Plan, places: Places, names: Mapping[str, str]) -> Limit:
     tile = fullest_tile(plan)
     size = plan.tile_memory[tile]
     name = max(plan.memory, key=lambda category: plan.memory[category][tile])
-    sources = dict.fromkeys(names.get(b.source, b.source) for b in plan.buses if any(r.tile == tile for r in b.relays))
-    whose = f" of {', '.join(sources)}" if name == "relays" and sources else ""
+    sources = list(dict.fromkeys(names.get(b.source, b.source) for b in plan.buses if any(r.tile == tile for r in b.relays)))
+    whose = f" of {', '.join(sources[:3])}{' …' if len(sources) > 3 else ''}" if name == "relays" and sources else ""
     where = holder(plan, places, tile)
+    who = f"{tile:,}" if where == "relays" else f"{tile:,} ({where})"
     share = size / plan.target.tile_bytes
     return Limit(
         "memory",
-        f"The fullest tile, {tile:,}{'' if where == 'relays' else f' ({where})'}, holds {size / 1024:,.0f} of {plan.target.tile_bytes / 1024:,.0f} KiB "
+        f"The fullest tile, {who}, holds {size / 1024:,.0f} of {plan.target.tile_bytes / 1024:,.0f} KiB "
         f"({100 * share:.0f} %), most of it {name}{whose} ({kibibytes(plan.memory[name][tile])}).",
         share,
     )

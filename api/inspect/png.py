@@ -65,16 +65,17 @@ def _maps(subject: Subject) -> list[tuple[str, list[tuple[str, str]], Pixels]]:
     """Title, legend and [tiles, 3] colours of each map."""
     plan = subject.plan
     names = [(layer_colour(n), p.label) for n, p in enumerate(plan.populations[:NAMED])]
-    found = [("layers", [*names, (RELAY, "relays"), (EMPTY, "free")], _layers(subject))]
-    wanted: list[tuple[str, Any, float, str]] = [("memory", plan.tile_memory, plan.target.tile_bytes, "bytes")]
+    found = [("layers", [(RELAY, "relays"), (EMPTY, "free"), *names], _layers(subject))]
+    wanted: list[tuple[str, Any, float, str]] = [("memory", plan.tile_memory, plan.target.tile_bytes, "bytes, the limit")]
     for kind in ("compute", "exchange"):
         values = plan.tile_cycles.get(kind, (0,) * plan.target.tiles)
         wanted.append((kind, values, max(values) or 1, "cycles a step"))
     for kind, values, top, unit in wanted:
         legend = [
-            (RAMP[0], f"0 {unit}"),
+            (EMPTY, "0"),
+            (RAMP[0], "little"),
             (RAMP[len(RAMP) // 2], f"{top / 2:,.0f}"),
-            (RAMP[-1], f"{top:,.0f}{' (limit)' if kind == 'memory' else ''}"),
+            (RAMP[-1], f"{top:,.0f} {unit}"),
         ]
         found.append((f"{kind} (predicted)", legend, ramped(np.asarray(values), top)))
     return found
@@ -125,7 +126,7 @@ def _enlarged(pixels: Pixels) -> Pixels:
 def _legend(pen: ImageDraw, font: Any, entries: list[tuple[str, str]], left: float, top: float, wide: float) -> None:
     x = left
     for colour, text in entries:
-        short = _short(text, 22)
+        short = _short(text, 26)
         length = 18 + pen.textlength(short, font) + 14
         if x + length > left + wide:
             break

@@ -142,7 +142,7 @@ def _environment(*, escape: bool) -> jinja2.Environment:
     environment.filters["amount"] = amount
     environment.filters["plain"] = printable
     environment.filters["ranges"] = _ranges
-    environment.filters["change"] = lambda value: "" if value is None else f"{100 * value:+.1f} %"
+    environment.filters["change"] = lambda value: "" if value is None else "=" if value == 0 else f"{100 * value:+.1f} %"
     return environment
 
 

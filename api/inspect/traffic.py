@@ -1,9 +1,9 @@
 """Bytes that move in one step of a plan, from whom to whom: between layers and between chips.
 
-Counted as ``docs/decisions/0001`` describes the program: spikes go to the relays of their samples, relays send windows to every tile that reads them,
-deltas go back to every tile of the source, records to the tiles of the loss and their adjoints back, new weights to the copies that the
-sources keep; replicas exchange their gradients and the new weights. What lies on the tile that reads it is not moved. On a chip every reading
-tile counts; between chips a piece is counted once for each chip that reads it. Flags and losses, a few bytes, are left out.
+Counted as ``docs/decisions/0001`` describes the program: spikes go to the relays of their samples, relays send windows to every tile that
+reads them, deltas go back to every tile of the source, records to the tiles of the loss and their adjoints back, new weights to the copies
+that the sources keep; replicas exchange their gradients and the new weights. What lies on the tile that reads it is not moved. On a chip
+every reading tile counts; between chips a piece is counted once for each chip that reads it. Flags and losses, a few bytes, are left out.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class _Count:
         self.moved[kind] = self.moved.get(kind, 0.0) + chips
 
     def send(self, source: str, target: str, kind: str, sent: Floats, readers: Floats, own: Floats, times: float) -> None:
-        """Every one of `readers` (tiles by chip) reads all of `sent` (bytes by chip), but for `own` (bytes by chip) that it holds itself."""
+        """Every one of `readers` (tiles by chip) reads all of `sent` (bytes by chip), but for `own` (by chip) that it holds itself."""
         chips = np.outer(sent, readers > 0)
         np.fill_diagonal(chips, sent * readers - own)
         self.add(source, target, kind, times * float(sent.sum() * readers.sum() - own.sum()), times * chips)
@@ -160,6 +160,8 @@ class _Count:
                 sent = FLOAT * self.by_chip(where.tiles[inside], words[inside])
                 for relay in bus.relays:
                     size = _overlap(relay, group.first, group.count)
+                    if not size:
+                        continue
                     here = inside & (where.tiles == relay.tile)
                     own = size * FLOAT * self.by_chip(where.tiles[here], words[here])
                     readers = self.by_chip([relay.tile], [1.0])
@@ -195,6 +197,8 @@ class _Count:
             for reads in where.groups:
                 for writes in writer.groups:
                     size = FLOAT * _shared(reads.first, reads.count, writes.first, writes.count)
+                    if not size:
+                        continue
                     inside = np.isin(writer.tiles, writes.tiles)
                     held = size * writer.neurons[inside]
                     both = np.isin(writer.tiles[inside], reads.tiles)
