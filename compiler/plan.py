@@ -44,20 +44,40 @@ class PopulationPlan:
         Canonical id and author's name.
     neurons, stage
         Size of one sample; offset in the wavefront.
-    first_tile, tiles
-        The contiguous tile range.
+    starts, width
+        A replica lies on the `width` tiles from ``starts[replica]`` on; it holds all neurons for its share of the batch. All replicas cut
+        the neurons in the same way.
     blocks
-        All blocks, ordered by tile, then first neuron, then first sample. Blocks of one tile that hold the same neurons
-        (other samples) share their weights; the first of them owns parameters and optimiser state.
+        All blocks, ordered by replica, tile, first neuron, first sample. Blocks of one tile that hold the same neurons (other
+        samples) share their weights. A replica updates its share of the parameters and sends it to the others.
     """
 
     id: str
     label: str
     neurons: int
     stage: int
-    first_tile: int
-    tiles: int
+    starts: tuple[int, ...]
+    width: int
     blocks: tuple[Block, ...]
+
+    @property
+    def replicas(self) -> int:
+        """Groups of tiles that share the batch."""
+        return len(self.starts)
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of all replicas."""
+        return self.replicas * self.width
+
+    @property
+    def all_tiles(self) -> tuple[int, ...]:
+        """Tiles of all replicas, replica after replica."""
+        return tuple(tile for r in range(self.replicas) for tile in self.replica_tiles(r))
+
+    def replica_tiles(self, replica: int) -> range:
+        """Tiles of one replica."""
+        return range(self.starts[replica], self.starts[replica] + self.width)
 
 
 @dataclass(frozen=True)
@@ -188,7 +208,7 @@ class Plan:
     @property
     def chips_used(self) -> int:
         """Chips that hold anything."""
-        busy = [p.first_tile + p.tiles - 1 for p in self.populations] + [r.tile for b in self.buses for r in b.relays]
+        busy = [start + p.width - 1 for p in self.populations for start in p.starts] + [r.tile for b in self.buses for r in b.relays]
         return max(busy) // self.target.tiles_per_chip + 1
 
     def to_json(self) -> str:

@@ -60,7 +60,7 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
         stores.append({"name": f"delta{port}[n]", "value": f"d_i{port}"})
         if any(c.port == port and net.input_gradient(c.id) for c in net.incoming(population.id)):
             sent = assembly.variable(
-                "Tensor", f"d_{current}", f'layout.matrix({population.id}, "d_{current}")', "the same, for its sources"
+                "Matrix", f"d_{current}", f'layout.matrix({population.id}, "d_{current}")', "the same, for its sources"
             )
             fields.append(vector("Output", "float", f"sent{port}", f"Layout::own({sent}, b)"))
             stores.append({"name": f"sent{port}[c * samples + s]", "value": f"d_i{port}"})
@@ -182,7 +182,8 @@ def _record_lines(net: Network, assembly: Assembly, population: PopulationInfo, 
 
 def _add_source_gradient(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
     fields = [scalar("Input", "int", "k", "first_clock"), integer("interval", "INTERVAL"), integer("steps", "STEPS"),
-              integer("last", "ITERATIONS - 1"), number("batch", "BATCH"), number("sample", "b.sample"), number("samples", "b.samples"),
+              integer("last", "ITERATIONS - 1"), number("batch", f"{population.id}.replicas[b.replica].samples"),
+              number("sample", f"b.sample - {population.id}.replicas[b.replica].sample"), number("samples", "b.samples"),
               number("count", "b.count")]  # fmt: skip
     links = net.outgoing(population.id)
     outputs = sorted({step.outputs.index(c.source_buffer) for c in links})
@@ -209,15 +210,14 @@ def _outgoing_fields(net: Network, index: int, connection: ConnectionInfo) -> li
         return [
             *fields,
             number(f"outputs{index}", net.neurons[target.id]),
-            vector("Input", "float", f"delta{index}", f"{delta}.flatten()"),
-            vector("Input", "float", f"weight{index}", f"Layout::neurons({connection.weight}_rows, b)"),
+            vector("Input", "float", f"delta{index}", f"Layout::of_replica({delta}, {connection.source}, b)"),
+            vector("Input", "float", f"weight{index}", f"{connection.weight}_rows[b.group]"),
         ]
-    offset, width = net.offset(connection.id), net.size(connection.source_buffer)
-    fields.append(vector("Input", "float", f"delta{index}", f"Layout::own({delta}.slice({offset}, {offset + width}, 0), b)"))
+    fields.append(vector("Input", "float", f"delta{index}", f"Layout::own({delta}, b, {net.offset(connection.id)})"))
     if connection.weight and net.size(connection.weight) == 1:
         fields.append(scalar("Input", "float", f"weight{index}", f"{connection.weight}_rows[b.group][0]"))
     elif connection.weight:
-        fields.append(vector("Input", "float", f"weight{index}", f"Layout::neurons({connection.weight}_rows, b)"))
+        fields.append(vector("Input", "float", f"weight{index}", f"{connection.weight}_rows[b.group]"))
     return fields
 
 

@@ -96,6 +96,7 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
         optimizer = net.program.optimizer
         extras.append({"template": f"loss_{loss['title']}", "loss": loss, "cost": net.cost("loss")})
         extras.append({"template": "loss_sum", "cost": net.cost("reduce")})
+        extras.append({"template": "sum_private", "cost": net.cost("update")})
         name = optimizer.name if optimizer is not None else "sgd"
         extras.append({"template": f"optimizer_{name}", "cost": net.cost("update"), **optimizer_context(optimizer)})
     return assembly, {**_context(net, assembly), "extras": extras}
@@ -138,8 +139,9 @@ def _population(placed: Any, table: int) -> Body:
         "label": placed.label,
         "neurons": placed.neurons,
         "stage": placed.stage,
-        "first_tile": placed.first_tile,
-        "last_tile": placed.first_tile + placed.tiles - 1,
+        "replicas": placed.replicas,
+        "first_tile": placed.starts[0],
+        "last_tile": placed.starts[-1] + placed.width - 1,
         "table": table,
     }
 
@@ -160,7 +162,7 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
             "relay_backward": "B1 relay and source gradients",
             "backward_neurons": "B2 neurons",
         }
-        names |= {"update_parameters": "U1 update"}
+        names |= {"sum_private_gradients": "U1 private gradients", "update_parameters": "U1 update"}
     if net.rounds and net.training:
         names |= {"backward_decide": "further windows?", "backward_next": "B next window", "backward_rounds": "B gather"}
     return [{"name": name, "title": title} for name, title in names.items()]

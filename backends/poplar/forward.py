@@ -167,13 +167,13 @@ def _sent(
             continue
         if store.kind == "events":
             mask = assembly.variable(
-                "Tensor", f"{buffer}_mask", f'layout.mask({population.id}, "{buffer}_mask")', f"a bit for each neuron of {population.label}"
+                "Matrix", f"{buffer}_mask", f'layout.mask({population.id}, "{buffer}_mask")', f"a bit for each neuron of {population.label}"
             )
             fields.append(vector("Output", "unsigned", f"mask{index}", f"Layout::own_words({mask}, {population.id}, b)"))
             masks.append(index)
         else:
             now = assembly.variable(
-                "Tensor", f"{buffer}_now", f'layout.matrix({population.id}, "{buffer}_now")', f"values of {population.label}"
+                "Matrix", f"{buffer}_now", f'layout.matrix({population.id}, "{buffer}_now")', f"values of {population.label}"
             )
             fields.append(vector("Output", "float", f"value{index}", f"Layout::own({now}, b)"))
             stores.append({"name": f"value{index}[c * samples + s]", "value": f"o{index}"})

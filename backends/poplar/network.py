@@ -9,7 +9,7 @@ from functools import cached_property
 
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
 from snnc.compiler.mapping.cost import CodeletCost, codelet_costs
-from snnc.compiler.plan import BusPlan, Plan, PopulationPlan
+from snnc.compiler.plan import Block, BusPlan, Plan, PopulationPlan
 from snnc.compiler.step_operations import (
     BiasGradient,
     DenseInputGradient,
@@ -222,17 +222,22 @@ class Network:
 
 
 def _check_blocks(placed: PopulationPlan, batch: int) -> None:
-    neuron, sample, columns = 0, batch, (0, 0)
+    """Groups of blocks with the same neurons follow each other over all neurons, then the next replica takes the next samples."""
+    neuron, begin, end, reached = 0, 0, 0, batch
+    group: Block | None = None
     for block in placed.blocks:
-        if sample == batch:
-            if block.first != neuron or block.sample != 0:
+        if group is not None and (block.tile, block.first, block.count) == (group.tile, group.first, group.count):
+            if block.sample != reached:
                 break
-            neuron, sample, columns = block.first + block.count, block.samples, (block.tile, block.first)
-            continue
-        if (block.tile, block.first) != columns or block.sample != sample:
-            break
-        sample += block.samples
+        else:
+            if neuron == placed.neurons:
+                neuron, begin = 0, end
+            if block.first != neuron or block.sample != begin or (neuron and reached != end):
+                break
+            group, neuron = block, neuron + block.count
+        reached = block.sample + block.samples
+        end = reached if block.first == 0 else end
     else:
-        if neuron == placed.neurons and sample == batch:
+        if neuron == placed.neurons and reached == end == batch:
             return
     raise PlanMismatchError(f"the blocks of {placed.id} do not cover {placed.neurons} neurons and {batch} samples once, in order.")

@@ -39,8 +39,9 @@ def placed_parameters(net: Network) -> Iterator[Placed]:
             if name in shown:
                 continue
             shown.add(name)
-            form = "shared" if is_shared(net, name, population.id) else "wide"
-            yield _placed(net, name, population.id, form, "{}", "1", name in learned)
+            shared = is_shared(net, name, population.id)
+            order = "{}" if shared else f"order_of_neurons({population.id})"
+            yield _placed(net, name, population.id, "shared" if shared else "wide", order, "1", name in learned)
         for connection in net.incoming(population.id):
             if connection.weight and connection.weight not in shown:
                 shown.add(connection.weight)
@@ -89,12 +90,14 @@ def _variables(assembly: Assembly, placed: Placed) -> None:
         whole = name
     else:
         assembly.variable("Parts", name, f'layout.rows({p}, "{name}", {placed.rows})', comment)
+        if placed.learned:
+            assembly.refresh.append(f"refresh.add(spread({p}, {name}));")
         whole = f"{name}.all"
     assembly.tensors.append(f'tensor("{name}", SNNC_PARAMETER, {_shape(placed)}, {whole}, {placed.order}, true);')
 
 
 def _gradient(net: Network, assembly: Assembly, placed: Placed) -> None:
-    name, p = placed.name, placed.population
+    name, p, order = placed.name, placed.population, placed.order
     if placed.form == "shared":
         sums = assembly.variable("Parts", f"d_{name}", f'layout.block_numbers({p}, "d_{name}")', f"private gradients of {placed.label}")
         total = f"{sums}.range(0, 1)"
@@ -102,8 +105,15 @@ def _gradient(net: Network, assembly: Assembly, placed: Placed) -> None:
         sums = assembly.variable(
             "Parts", f"d_{name}", f'layout.block_rows({p}, "d_{name}", {placed.rows})', f"private gradients of {placed.label}"
         )
-        total = f"totals({p}, {sums})"
-    assembly.tensors.append(f'tensor("d_{name}", SNNC_GRADIENT, {_shape(placed)}, {total}, {placed.order}, false);')
+        total, order = f"totals({p}, {sums})", f"first_replica({p}, {order})"
+        private = (
+            vector("InOut", "float", "sums", f"{sums}.range(g.begin, g.end)"),
+            number("count", f"{sums}.size(g.begin)"),
+            number("parts", "g.end - g.begin"),
+        )
+        groups = f"with_private_sums({p})"
+        assembly.loop("update", VertexLoop(placed.label, "Group", "g", groups, "sum_private_gradients", "SumPrivate", "g.tile", private))
+    assembly.tensors.append(f'tensor("d_{name}", SNNC_GRADIENT, {_shape(placed)}, {total}, {order}, false);')
 
 
 def moments(optimizer: Optimizer | None) -> list[str]:
@@ -116,25 +126,29 @@ def moments(optimizer: Optimizer | None) -> list[str]:
 def _update(net: Network, assembly: Assembly, placed: Placed) -> None:
     name, p = placed.name, placed.population
     shared = placed.form == "shared"
+    others = f"d_{name}.range(1, {p}.blocks.size())" if shared else f"other_sums({p}, d_{name}, g)"
+    parts = f"{p}.blocks.size()" if shared else f"summands({p}, g)"
     fields: list[Field] = [vector("Input", "float", "rates", "rates")]
     fields += [
-        vector("InOut", "float", "value", name if shared else f"{name}[g.index]"),
-        vector("InOut", "float", "gradient", f"d_{name}.all" if shared else f"d_{name}.range(g.begin, g.end)"),
+        vector("InOut", "float", "value", name if shared else f"own_share({p}, {name}, g)"),
+        vector("InOut", "float", "gradient", f"d_{name}[0]" if shared else f"summed_share({p}, d_{name}, g)"),
+        # A vertex field must be connected: a lone gradient connects what it reads anyway.
+        vector("Input", "float", "others", f"{parts} > 1 ? {others} : rates"),
     ]
     for moment in moments(net.program.optimizer):
         kept = f"{name}_{moment}"
         if shared:
             assembly.variable("Tensor", kept, f'layout.on_tile(poplar::FLOAT, {{1}}, "{kept}", {p}.groups[0].tile)')
         else:
-            assembly.variable("Parts", kept, f'layout.rows({p}, "{kept}", {placed.rows})')
-        assembly.tensors.append(
-            f'tensor("{kept}", SNNC_MOMENT, {_shape(placed)}, {kept if shared else kept + ".all"}, {placed.order}, true);'
-        )
+            assembly.variable("Parts", kept, f'layout.shares({p}, "{kept}", {placed.rows})')
+        whole = kept if shared else f"all_shares({p}, {kept})"
+        order = placed.order if shared else f"first_replica({p}, {placed.order})"
+        assembly.tensors.append(f'tensor("{kept}", SNNC_MOMENT, {_shape(placed)}, {whole}, {order}, true);')
         fields.append(vector("InOut", "float", moment, kept if shared else f"{kept}[g.index]"))
-    fields.append(number("count", 1 if shared else f"{name}.size(g.index)"))
-    fields.append(number("parts", f"{p}.blocks.size()" if shared else "g.end - g.begin"))
+    fields.append(number("count", 1 if shared else f"own_share({p}, {name}, g).numElements()"))
+    fields.append(number("parts", parts))
     tile = f"{p}.groups[0].tile" if shared else "g.tile"
-    groups = "" if shared else f"{p}.groups"
+    groups = "" if shared else f"with_share({p}, {name})"
     assembly.loop("update", VertexLoop(placed.label, "Group", "g", groups, "update_parameters", "Update", tile, tuple(fields)))
 
 
@@ -144,15 +158,13 @@ def _source_copy(net: Network, assembly: Assembly, connection: ConnectionInfo, w
     inputs = net.size(connection.source_buffer)
     if connection.kind == "dense":
         assembly.variable(
-            "Tensor", rows, f'layout.source_rows({source}, "{rows}", {net.neurons[target]})', "the same weights, by rows, with their source"
+            "Parts", rows, f'layout.source_rows({source}, "{rows}", {net.neurons[target]})', "the same weights, by rows, with their source"
         )
-        assembly.refresh.append(f"refresh.add(program::Copy(Layout::whole({target}, {weight}, {inputs}), {rows}));")
+        assembly.refresh.append(f"refresh.add(program::Copy(Layout::rows_of({source}, {target}, {weight}, {inputs}), {rows}.all));")
     elif net.size(weight) == 1:
         assembly.variable("Parts", rows, f'layout.group_numbers({source}, "{rows}")', "the same number with the source")
         assembly.refresh.append(f"refresh.add(program::Copy({weight}.broadcast({source}.groups.size(), 0), {rows}.all));")
     else:
         offset = net.offset(connection.id)
-        assembly.variable("Tensor", rows, f'layout.source_rows({source}, "{rows}", 1)', "the same weights with their source")
-        assembly.refresh.append(
-            f"refresh.add(program::Copy({weight}.all.slice({offset}, {offset + inputs}).reshape({{{inputs}, 1}}), {rows}));"
-        )
+        assembly.variable("Parts", rows, f'layout.source_rows({source}, "{rows}", 1)', "the same weights with their source")
+        assembly.refresh.append(f"refresh.add(program::Copy(Layout::pairs_of({source}, {target}, {weight}, {offset}), {rows}.all));")

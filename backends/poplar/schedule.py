@@ -137,6 +137,8 @@ def programs(net: Network) -> list[str]:
     start = "Sequence{Execute(zero_currents), refresh}" if net.rounds else "refresh"
     if not net.training:
         return [*lines, f"return {{{start}, forward}};"]
+    replicated = any(p.replicas > 1 for p in net.plan.populations)
+    update = "Execute(sum_private_gradients), Execute(update_parameters)" if replicated else "Execute(update_parameters)"
     lines += ["Sequence backward_step{Execute(relay_backward), Execute(backward_neurons)};"]
     if net.rounds:
         lines += [
@@ -146,6 +148,6 @@ def programs(net: Network) -> list[str]:
     return [
         *lines,
         "Sequence train{load_labels, forward, Execute(loss_samples), Execute(loss_sum), Copy(constant(ITERATIONS - 1), first_clock),",
-        "               Repeat(ITERATIONS, backward_step), Execute(update_parameters), refresh};",
+        f"               Repeat(ITERATIONS, backward_step), {update}, refresh}};",
         f"return {{{start}, forward, train}};",
     ]

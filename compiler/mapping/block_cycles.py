@@ -6,32 +6,36 @@ from typing import Any, Final
 
 import numpy as np
 
+from snnc.compiler.mapping.block_memory import FLOAT
 from snnc.compiler.mapping.cost import worker_cycles
+from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
-from snnc.compiler.mapping.network import Layer
+from snnc.compiler.mapping.network import Layer, learned_elements
 from snnc.compiler.mapping.problem import Problem
 
 PARTS: Final = ("forward", "backward", "source_gradient")
 
 
-def block_cycles(problem: Problem, layer: Layer, neurons: Any, part: str) -> Any:
+def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any, part: str) -> Any:
     """Expected worker cycles of one run of the largest block, the start of its vertex included.
 
     Parameters
     ----------
     problem, layer
         What is mapped, and the population.
-    neurons
-        Neurons of the tile, a number or an array.
+    cut
+        How the tile's neurons and samples are cut.
+    neurons, samples
+        Neurons and samples of the tile, numbers or arrays.
     part
         One of :data:`PARTS`.
     """
     n = np.asarray(neurons, dtype=np.int64)
-    columns = ceil_div(n, np.maximum(column_groups(n, problem.target.workers), 1))
-    samples = ceil_div(problem.batch, np.maximum(sample_groups(n, problem.target.workers, problem.batch), 1))
+    columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
+    each = ceil_div(samples, np.maximum(sample_groups(n, cut.columns, problem.target.workers, samples), 1))
     cost = problem.costs[f"{part}.{layer.id}"]
-    counts = _source_counts(layer, columns, samples) if part == "source_gradient" else _neuron_counts(problem, layer, columns, samples)
-    return problem.target.vertex_start_cycles + worker_cycles(cost, samples=samples, columns=columns, **counts)
+    counts = _source_counts(layer, columns, each) if part == "source_gradient" else _neuron_counts(problem, layer, columns, each)
+    return problem.target.vertex_start_cycles + worker_cycles(cost, samples=each, columns=columns, **counts)
 
 
 def _neuron_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
@@ -57,14 +61,42 @@ def _source_counts(layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
     }
 
 
-def vertices(problem: Problem, neurons: Any) -> Any:
-    """Blocks of a tile that holds `neurons` of a population."""
-    workers = problem.target.workers
-    return column_groups(neurons, workers) * sample_groups(neurons, workers, problem.batch)
+def vertices(problem: Problem, cut: Cut, neurons: Any, samples: Any) -> Any:
+    """Blocks of a tile that holds `neurons` of a population for `samples` samples."""
+    return column_groups(neurons, cut.columns) * sample_groups(neurons, cut.columns, problem.target.workers, samples)
 
 
-def step_cycles(problem: Problem, layer: Layer, neurons: Ints) -> Floats:
-    """Worker cycles of one time step, a row for each of :data:`PARTS`: what placement balances."""
+def step_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Ints) -> Floats:
+    """Tile cycles of one time step, a row for each part of it: what placement balances.
+
+    Rows: forward, backward, source gradients (computing and receiving), and the update's share of a step.
+    """
+    samples = cut.samples(problem.batch)
     runs = {"forward": True, "backward": layer.gradient, "source_gradient": layer.gradient and bool(problem.deltas_into(layer))}
-    found = [block_cycles(problem, layer, neurons, part) + 0.0 * neurons if runs[part] else 0.0 * neurons for part in PARTS]
-    return np.array(found, dtype=np.float64)
+    received = _received(problem, layer, samples)
+    found = [
+        problem.target.workers * block_cycles(problem, layer, cut, neurons, samples, part) + received[part] + 0.0 * neurons
+        if runs[part]
+        else 0.0 * neurons
+        for part in PARTS
+    ]
+    return np.array([*found, _update(problem, layer, cut, neurons)], dtype=np.float64)
+
+
+def _received(problem: Problem, layer: Layer, samples: int) -> dict[str, float]:
+    """Cycles that the exchange before each part takes, fragments not counted."""
+    rate = problem.target.exchange_bytes_per_cycle
+    windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) / rate
+    deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.deltas_into(layer)) / rate
+    return {"forward": windows, "backward": windows, "source_gradient": deltas}
+
+
+def _update(problem: Problem, layer: Layer, cut: Cut, neurons: Ints) -> Floats:
+    """Private gradients are summed, shares travel between replicas; one update serves all steps."""
+    learned = sum(learned_elements(layer).values()) if problem.training else 0
+    elements = learned * neurons
+    shares = sample_groups(neurons, cut.columns, problem.target.workers, cut.samples(problem.batch))
+    summed = elements / 2 * (shares - 1 + (cut.replicas - 1) / cut.replicas) * problem.costs["update"].product if learned else 0.0
+    moved = 2 * FLOAT * elements * (1 - 1 / cut.replicas) / problem.target.exchange_bytes_per_cycle
+    found: Floats = (summed + moved) / problem.schedule.iterations(problem.steps) + 0.0 * neurons
+    return found

@@ -5,30 +5,37 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from snnc.compiler.mapping.grouping import Ints, column_groups, mask_words, sample_groups
+import numpy as np
+
+from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.grouping import Ints, ceil_div, column_groups, mask_words, sample_groups
 from snnc.compiler.mapping.network import Layer, learned_elements
 from snnc.compiler.mapping.problem import Problem
 
 FLOAT = 4
 
 
-def block_bytes(problem: Problem, layer: Layer, neurons: Any) -> dict[str, Ints]:
-    """Return category -> bytes on a tile with `neurons` (a number or an array) of `layer`; see :class:`snnc.compiler.plan.Plan`."""
-    per_neuron = {
-        "weights": _weights(problem, layer),
-        "optimiser": problem.network.moments * sum(learned_elements(layer).values()),
-        "history": problem.batch * _state(problem, layer),
-        "gradients": problem.batch * _adjoints(problem, layer) if layer.gradient else 0,
-        "records": problem.batch * problem.steps * (layer.records + bool(layer.adjoint_outputs)),
+def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any) -> dict[str, Ints]:
+    """Return category -> bytes on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
+
+    Categories are those of :class:`snnc.compiler.plan.Plan`. A replica keeps the optimiser state of its share of the parameters.
+    """
+    per_neuron = _weights(problem, layer)
+    per_state = {
+        "history": _state(problem, layer),
+        "gradients": _adjoints(problem, layer) if layer.gradient else 0,
+        "records": problem.steps * (layer.records + bool(layer.adjoint_outputs)),
     }
-    groups, shares = column_groups(neurons, problem.target.workers), sample_groups(neurons, problem.target.workers, problem.batch)
-    found: dict[str, Ints] = {name: FLOAT * floats * neurons + 0 * groups for name, floats in per_neuron.items()}
+    groups = column_groups(neurons, cut.columns)
+    shares = sample_groups(neurons, cut.columns, problem.target.workers, samples)
+    learned = sum(learned_elements(layer).values())
     scalars = layer.scalar_parameters + sum(link.weight_elements == 1 for link in layer.incoming)
-    found["weights"] = found["weights"] + FLOAT * scalars
-    private = sum(learned_elements(layer).values()) * neurons + _learned_scalars(layer) * groups
-    found["gradients"] = found["gradients"] + FLOAT * shares * private
+    found: dict[str, Ints] = {name: FLOAT * floats * samples * neurons + 0 * groups for name, floats in per_state.items()}
+    found["weights"] = FLOAT * (per_neuron * neurons + scalars) + 0 * groups
+    found["optimiser"] = FLOAT * problem.network.moments * ceil_div(learned * neurons, cut.replicas) + 0 * groups
+    found["gradients"] = found["gradients"] + FLOAT * shares * (learned * neurons + _learned_scalars(layer) * groups)
     masks = sum(source.kind == "spikes" for source in layer.sent)
-    found["history"] = found["history"] + FLOAT * problem.batch * masks * mask_words(neurons, problem.target.workers)
+    found["history"] = found["history"] + FLOAT * samples * masks * mask_words(neurons, cut.columns)
     return found
 
 
@@ -58,16 +65,21 @@ def _adjoints(problem: Problem, layer: Layer) -> int:
     return len(layer.kernel.states) + len(layer.kernel.inputs) + sum(problem.ring_slots(source) for source in layer.sent)
 
 
-def received_bytes(problem: Problem, layer: Layer) -> int:
-    """Bytes that one superstep brings to each tile of `layer`, at most; the same however many neurons it holds."""
-    windows = sum(problem.batch * bus.window_bytes for bus in problem.buses_into(layer))
-    deltas = sum(problem.batch * FLOAT * problem.by_id[target].neurons for target, _ in problem.deltas_into(layer))
-    return max(windows, deltas if problem.training else 0)
+def received_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any) -> Any:
+    """Bytes that one superstep brings to each tile of `layer`, at most."""
+    samples = cut.samples(problem.batch)
+    windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer))
+    deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.deltas_into(layer))
+    steady = max(windows, deltas if problem.training else 0)
+    if cut.replicas == 1 or not problem.training:
+        return steady + 0 * neurons
+    elements = sum(learned_elements(layer).values()) * neurons
+    return np.maximum(steady, FLOAT * (elements - elements // cut.replicas))
 
 
-def code_bytes_estimate(problem: Problem, layer: Layer) -> int:
+def code_bytes_estimate(problem: Problem, layer: Layer, cut: Cut) -> int:
     """Code of a tile of `layer`, before relays and tiles are known: a fragment for each relay and each column group."""
-    relays = math.ceil(problem.batch / problem.target.workers)
+    relays = math.ceil(problem.batch / cut.replicas / problem.target.workers)
     fragments = 2 * 2 * relays * len(problem.buses_into(layer))
     fragments += sum(2 * min(problem.by_id[target].neurons, problem.target.tiles) for target, _ in problem.deltas_into(layer))
     return problem.target.fixed_tile_bytes + fragments * problem.target.fragment_code_bytes

@@ -1,8 +1,8 @@
 """How the neurons and samples of a tile are dealt to its workers: arithmetic that placement, memory and cost share.
 
-The n neurons of a tile are split into ``min(workers, n)`` column groups, and each of these into
-``workers // column groups`` sample groups (at most one a sample), so that every worker has a block.
-All functions take numbers or NumPy arrays.
+The n neurons of a tile are split into ``min(limit, n)`` column groups, and each of these into ``workers // column groups`` sample
+groups (at most one a sample), so that every worker has a block. A low `limit` gives blocks with many neurons and few samples: cheap
+events, at the price of one private weight gradient for each sample group. All functions take numbers or NumPy arrays.
 """
 
 from __future__ import annotations
@@ -17,16 +17,21 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
-def column_groups(neurons: Any, workers: int) -> Ints:
+def column_groups(neurons: Any, limit: int) -> Ints:
     """Column groups of a tile that holds `neurons`."""
-    found: Ints = np.minimum(np.asarray(neurons, dtype=np.int64), workers)
+    found: Ints = np.minimum(np.asarray(neurons, dtype=np.int64), limit)
     return found
 
 
-def sample_groups(neurons: Any, workers: int, batch: int) -> Ints:
-    """Sample groups of each column group."""
-    found: Ints = np.minimum(workers // np.maximum(column_groups(neurons, workers), 1), batch)
+def sample_groups(neurons: Any, limit: int, workers: int, samples: Any) -> Ints:
+    """Sample groups of each column group of a tile that holds `neurons` for `samples` samples."""
+    found: Ints = np.minimum(workers // np.maximum(column_groups(neurons, limit), 1), samples)
     return found
+
+
+def column_limits(workers: int) -> tuple[int, ...]:
+    """Limits on column groups that leave no worker without a block: the divisors of `workers`, the largest first."""
+    return tuple(n for n in range(workers, 0, -1) if workers % n == 0)
 
 
 def ceil_div(a: Any, b: Any) -> Any:
@@ -34,10 +39,10 @@ def ceil_div(a: Any, b: Any) -> Any:
     return -(-a // b)
 
 
-def mask_words(neurons: Any, workers: int) -> Ints:
+def mask_words(neurons: Any, limit: int) -> Ints:
     """32-bit words of spike bits a sample on a tile that holds `neurons`: whole words for each column group."""
     n = np.asarray(neurons, dtype=np.int64)
-    groups = np.maximum(column_groups(n, workers), 1)
+    groups = np.maximum(column_groups(n, limit), 1)
     larger = n % groups
     words: Ints = larger * ceil_div(n // groups + 1, 32) + (groups - larger) * ceil_div(n // groups, 32)
     return words
@@ -54,6 +59,6 @@ def split(total: int, parts: int) -> Iterator[tuple[int, int]]:
 
 
 def neurons_per_tile(neurons: int, tiles: int) -> Ints:
-    """Neurons of each tile of a population's range, the larger shares first."""
+    """Neurons of each of `tiles` tiles that share a population, the larger shares first."""
     size, larger = divmod(neurons, tiles)
     return size + (np.arange(tiles) < larger).astype(np.int64)

@@ -22,9 +22,9 @@ def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
     used = np.zeros(problem.target.tiles, dtype=bool)
     for layer in problem.network.layers:
         where = layout.range_of(layer)
-        used[where.first : where.stop] = True
-        for name, size in block_bytes(problem, layer, where.neurons).items():
-            found[name][where.first : where.stop] += size
+        used[where.tiles] = True
+        for name, size in block_bytes(problem, layer, layout.cut_of(layer), where.tile_neurons, where.tile_samples).items():
+            found[name][where.tiles] += size
     for source, relays in layout.relays.items():
         for relay in relays:
             used[relay.tile] = True

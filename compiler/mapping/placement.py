@@ -1,105 +1,62 @@
 """Which tiles each population takes.
 
 Inside a group of chips the populations get contiguous tile ranges such that the busiest tile is as fast as can be: for a bound X,
-each population takes the fewest tiles on which no tile needs more than X cycles a step nor more bytes than it has; the smallest X
-whose ranges fit is found by bisection. A population stays on one chip unless its memory needs several.
+each population takes the fewest tiles, over all ways to cut it, on which no tile needs more than X cycles a step nor more bytes than
+it has; the smallest X whose ranges fit is found by bisection. A population stays on one chip unless its memory needs several.
+
+With *copies* > 1 the chips are split into that many equal groups, each of which holds the whole network for its share of the batch.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from snnc.compiler.mapping.block_cycles import step_cycles
-from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, received_bytes
-from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, neurons_per_tile
+from snnc.compiler.mapping.choices import Choice
+from snnc.compiler.mapping.grouping import ceil_div, neurons_per_tile, split
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.tile_range import TileRange
 
 ROOMY: Final = 0.3
 """Tiles that hold less than this part of what they may are not worth spreading over further tiles."""
-
-
-@dataclass(frozen=True, eq=False)
-class TileRange:
-    """Tiles ``[first, first + len(neurons))`` of a population and the neurons on each."""
-
-    first: int
-    neurons: Ints
-
-    @property
-    def stop(self) -> int:
-        """The tile behind the range."""
-        return self.first + len(self.neurons)
+BISECTIONS: Final = 40
+CLOSE: Final = 1.002
+"""Bounds on a tile's cycles that differ by less are not told apart."""
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Tile ranges, parallel to the layers of the network, and the chips that are used."""
+    """Tile ranges, parallel to the layers of the network, the chips that are used, and how many groups of them share the batch."""
 
     ranges: tuple[TileRange, ...]
     chips: int
+    copies: int = 1
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
-    """What a layer may do.
+class Take:
+    """A choice of a population with the number of tiles of one replica."""
 
-    `parts` (a row for each part of a step) and `used` are cycles of a step and bytes of a tile with 1, 2, … neurons on it, neither ever
-    falling; `limit` is how many bytes of a tile blocks may fill.
-    """
-
-    parts: Floats
-    used: Ints
-    limit: float
-    neurons: int
-
-    @cached_property
-    def cycles(self) -> Ints:
-        """Cycles of a step, all parts."""
-        found: Ints = np.ceil(self.parts.sum(axis=0)).astype(np.int64)
-        return found
-
-    @cached_property
-    def fit(self) -> int:
-        """Neurons that a tile may hold."""
-        return int(np.searchsorted(self.used, self.limit, side="right"))
+    choice: Choice
+    width: int
 
     @property
-    def fewest_tiles(self) -> int:
-        """Tiles that its memory needs."""
-        return int(ceil_div(self.neurons, max(self.fit, 1)))
+    def tiles(self) -> int:
+        """Tiles of all replicas."""
+        return self.choice.cut.replicas * self.width
 
     @property
-    def weight(self) -> float:
-        """Work of a step."""
-        some = min(self.neurons, 6)
-        return float(self.cycles[some - 1]) * self.neurons / some
+    def neurons(self) -> int:
+        """Neurons of the fullest tile."""
+        return int(ceil_div(self.choice.neurons, self.width))
 
-    def within(self, limit: float) -> Choice:
-        """The same with another limit on the bytes of a tile."""
-        return replace(self, limit=limit)
-
-
-def choices(problem: Problem) -> tuple[Choice, ...]:
-    """Tabulate every layer, for tiles that blocks may fill."""
-    found = []
-    for layer in problem.network.layers:
-        n = np.arange(1, layer.neurons + 1)
-        used = sum(block_bytes(problem, layer, n).values()) + received_bytes(problem, layer) + code_bytes_estimate(problem, layer)
-        found.append(
-            Choice(
-                np.maximum.accumulate(step_cycles(problem, layer, n), axis=1),
-                np.maximum.accumulate(used),
-                problem.target.tile_bytes,
-                layer.neurons,
-            )
-        )
-    return tuple(found)
+    def with_fewer(self, neurons: int) -> Take:
+        """At most `neurons` on a tile."""
+        return Take(self.choice, int(ceil_div(self.choice.neurons, neurons)))
 
 
 def chip_counts(problem: Problem, chips: int | None) -> tuple[int, ...]:
@@ -111,108 +68,160 @@ def chip_counts(problem: Problem, chips: int | None) -> tuple[int, ...]:
     return tuple(sorted({*(1 << k for k in range(problem.target.chips.bit_length())), problem.target.chips}))
 
 
-def placements(problem: Problem, options: Sequence[Choice], chips: int) -> Iterator[Placement]:
-    """Placements on at most `chips` chips: with tiles left free for relays, and without."""
+def copy_counts(problem: Problem, chips: int) -> tuple[int, ...]:
+    """Numbers of groups of chips that may share the batch: divisors of both."""
     if problem.target.tiles < len(problem.network.layers):
-        yield _shared(problem, options)
+        return (1,)
+    return tuple(n for n in range(1, chips + 1) if chips % n == 0 and problem.batch % n == 0)
+
+
+def placements(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, copies: int = 1) -> Iterator[Placement]:
+    """Placements on at most `chips` chips: with tiles left free for relays, and without.
+
+    Parameters
+    ----------
+    problem
+        What one of the copies computes: its share of the batch.
+    options
+        What each population may do there.
+    chips, copies
+        Chips in all, and groups of them.
+    """
+    if problem.target.tiles < len(problem.network.layers):
+        yield _shared(problem, [some[0] for some in options])
         return
     relays = len(problem.network.sources) * problem.batch
     for spare in dict.fromkeys((min(relays, problem.target.tiles_per_chip // 3), min(relays // 4, problem.target.tiles_per_chip // 8), 0)):
         for quicken in (False, True):
-            placed = _place(problem, options, chips, spare, quicken=quicken)
+            placed = _place(problem, options, chips // copies, spare, quicken=quicken)
             if placed is not None:
-                yield placed
+                yield _copied(problem, placed, chips // copies, copies)
 
 
-def _place(problem: Problem, options: Sequence[Choice], chips: int, spare: int, *, quicken: bool) -> Placement | None:
+def each_once(options: Sequence[Sequence[Choice]], change: Callable[[Sequence[Choice]], list[Choice]]) -> list[Sequence[Choice]]:
+    """Apply `change` once to each distinct list of choices; populations of one structure share one."""
+    found = {id(some): change(some) for some in options}
+    return [found[id(some)] for some in options]
+
+
+def _copied(problem: Problem, placed: Placement, chips: int, copies: int) -> Placement:
+    tiles = chips * problem.target.tiles_per_chip
+    used = placed.chips if copies == 1 else (copies - 1) * chips + placed.chips
+    return Placement(tuple(r.repeated(copies, tiles, problem.batch) for r in placed.ranges), used, copies)
+
+
+def _place(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, spare: int, *, quicken: bool) -> Placement | None:
     """Place on `chips` chips, leaving `spare` tiles of each free for relays; None when the memory does not suffice.
 
     `quicken` spends tiles that are left on the layer that decides some part of the step. That costs fragments, so both are priced.
     """
-    if any(option.fit < 1 for option in options):
+    if any(all(choice.fit < 1 for choice in some) for some in options):
         return None
+    fitting = each_once(options, lambda some: [choice for choice in some if choice.fit >= 1])
     per_chip = problem.target.tiles_per_chip
-    groups = _chip_groups(options, chips, per_chip - spare)
+    groups = _chip_groups(fitting, chips, per_chip - spare)
     if groups is None:
         return None
     ranges: list[TileRange] = []
     first_chip = 0
     for members, width in groups:
-        mine, room = [options[m] for m in members], width * per_chip - spare
-        tiles = _allot(mine, room)
-        if tiles is None:
+        room = width * per_chip - spare
+        takes = _allot([fitting[m] for m in members], room)
+        if takes is None:
             return None
-        tiles = _spread(mine, _quicken(mine, tiles, room) if quicken else tiles, room)
         first = first_chip * per_chip
-        for member, count in zip(members, tiles, strict=True):
-            ranges.append(TileRange(first, neurons_per_tile(options[member].neurons, count)))
-            first += count
+        for take in _spread(_quicken(takes, room) if quicken else takes, room):
+            ranges.append(_range(problem, take, first))
+            first += take.tiles
         first_chip += width
     return Placement(tuple(ranges), first_chip)
 
 
-def _allot(options: Sequence[Choice], tiles: int) -> list[int] | None:
+def _range(problem: Problem, take: Take, first: int) -> TileRange:
+    replicas, neurons = take.choice.cut.replicas, neurons_per_tile(take.choice.neurons, take.width)
+    starts = tuple(first + r * take.width for r in range(replicas))
+    return TileRange(starts, neurons, tuple(split(problem.batch, replicas)), take.choice.cut.columns)
+
+
+def _allot(options: Sequence[Sequence[Choice]], tiles: int) -> list[Take] | None:
     """Tiles of each layer: the fewest for the smallest bound on a tile's cycles; None when memory needs more than `tiles`."""
-    bounds = np.unique(np.concatenate([option.cycles[: option.fit] for option in options]))
-    low, high = 0, len(bounds) - 1
-    if sum(_tiles_within(options, int(bounds[high]))) > tiles:
+    high = float(max(choice.cycles[choice.fit - 1] for some in options for choice in some))
+    best = _within(options, high)
+    if best is None or sum(take.tiles for take in best) > tiles:
         return None
-    while low < high:
-        middle = (low + high) // 2
-        if min(found := _tiles_within(options, int(bounds[middle]))) > 0 and sum(found) <= tiles:
-            high = middle
+    low = 0.0
+    for _ in range(BISECTIONS):
+        if high <= low * CLOSE:
+            break
+        middle = (low + high) / 2
+        found = _within(options, middle)
+        if found is not None and sum(take.tiles for take in found) <= tiles:
+            best, high = found, middle
         else:
-            low = middle + 1
-    return _tiles_within(options, int(bounds[high]))
+            low = middle
+    return best
 
 
-def _quicken(options: Sequence[Choice], counts: list[int], tiles: int) -> list[int]:
+def _within(options: Sequence[Sequence[Choice]], bound: float) -> list[Take] | None:
+    """Fewest tiles of each layer with at most `bound` cycles a tile; None where even one neuron a tile needs more."""
+    found: dict[int, Take] = {}
+    for some in options:
+        if id(some) in found:
+            continue
+        takes = []
+        for choice in some:
+            neurons = min(int(choice.cycles.searchsorted(bound, side="right")), choice.fit)
+            if neurons:
+                takes.append(Take(choice, int(ceil_div(choice.neurons, neurons))))
+        if not takes:
+            return None
+        found[id(some)] = min(takes, key=lambda take: (take.tiles, take.choice.cycles[take.neurons - 1]))
+    return [found[id(some)] for some in options]
+
+
+def _quicken(takes: list[Take], tiles: int) -> list[Take]:
     """Give tiles that are left, again and again, to the layer that decides the longest part of the step it can still shorten."""
-    counts = list(counts)
+    takes = list(takes)
     while True:
-        neurons = [int(ceil_div(o.neurons, count)) for o, count in zip(options, counts, strict=True)]
-        longest = np.array([o.parts[:, n - 1] for o, n in zip(options, neurons, strict=True)])
+        longest = np.array([take.choice.parts[:, take.neurons - 1] for take in takes])
+        used = sum(take.tiles for take in takes)
         for part in np.argsort(-longest.max(axis=0), kind="stable"):
             worst = int(longest[:, part].argmax())
-            fewer = int(np.searchsorted(options[worst].parts[part], longest[worst, part], side="left"))
-            more = int(ceil_div(options[worst].neurons, fewer)) if fewer else tiles + 1
-            if sum(counts) - counts[worst] + more <= tiles:
-                counts[worst] = more
+            fewer = int(np.searchsorted(takes[worst].choice.parts[part], longest[worst, part], side="left"))
+            more = takes[worst].with_fewer(fewer) if fewer else None
+            if more is not None and used - takes[worst].tiles + more.tiles <= tiles:
+                takes[worst] = more
                 break
         else:
-            return counts
+            return takes
 
 
-def _spread(options: Sequence[Choice], counts: list[int], tiles: int) -> list[int]:
+def _spread(takes: list[Take], tiles: int) -> list[Take]:
     """Give tiles that are left to the layer whose tiles hold most, as long as they hold more than :data:`ROOMY` of what the fullest may."""
-    counts = list(counts)
+    takes = list(takes)
     while True:
-        neurons = [int(ceil_div(o.neurons, count)) for o, count in zip(options, counts, strict=True)]
-        full = [float(o.used[n - 1] / o.limit) if n > 1 else 0.0 for o, n in zip(options, neurons, strict=True)]
+        full = [float(t.choice.used[t.neurons - 1] / t.choice.limit) if t.neurons > 1 else 0.0 for t in takes]
         worst = int(np.argmax(full))
         if full[worst] <= ROOMY:
-            return counts
-        more = int(ceil_div(options[worst].neurons, neurons[worst] - 1))
-        if sum(counts) - counts[worst] + more > tiles:
-            return counts
-        counts[worst] = more
+            return takes
+        more = takes[worst].with_fewer(takes[worst].neurons - 1)
+        if sum(take.tiles for take in takes) - takes[worst].tiles + more.tiles > tiles:
+            return takes
+        takes[worst] = more
 
 
-def _tiles_within(options: Sequence[Choice], bound: int) -> list[int]:
-    """Fewest tiles of each layer with at most `bound` cycles a tile; 0 where even one neuron a tile needs more."""
-    neurons = [min(int(np.searchsorted(o.cycles, bound, side="right")), o.fit) for o in options]
-    return [int(ceil_div(o.neurons, n)) if n else 0 for o, n in zip(options, neurons, strict=True)]
-
-
-def _chip_groups(options: Sequence[Choice], chips: int, per_chip: int) -> list[tuple[list[int], int]] | None:
+def _chip_groups(options: Sequence[Sequence[Choice]], chips: int, per_chip: int) -> list[tuple[list[int], int]] | None:
     """Cut the layers into consecutive groups, one chip each (more for a layer whose memory needs them), with even work."""
-    low, high = 0.0, sum(option.weight for option in options)
-    best = _cut(options, high, per_chip)
+    weights = [some[0].weight for some in options]
+    tiles = [min(choice.fewest_tiles for choice in some) for some in options]
+    neurons = [some[0].neurons for some in options]
+    low, high = 0.0, sum(weights)
+    best = _cut(weights, tiles, neurons, high, per_chip)
     if _width(best) > chips:
         return None
-    for _ in range(40):
+    for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        groups = _cut(options, middle, per_chip)
+        groups = _cut(weights, tiles, neurons, middle, per_chip)
         if _width(groups) <= chips:
             best, high = groups, middle
         else:
@@ -224,22 +233,23 @@ def _width(groups: Sequence[tuple[list[int], int]]) -> int:
     return sum(width for _, width in groups)
 
 
-def _cut(options: Sequence[Choice], bound: float, per_chip: int) -> list[tuple[list[int], int]]:
+def _cut(
+    weights: Sequence[float], fewest: Sequence[int], neurons: Sequence[int], bound: float, per_chip: int
+) -> list[tuple[list[int], int]]:
     """Fill groups in order, a group closed when its work would pass `bound` or its tiles a chip."""
     groups: list[tuple[list[int], int]] = []
     work, tiles = math.inf, 0
-    for index, option in enumerate(options):
-        if option.fewest_tiles > per_chip:
-            useful = min(math.ceil(option.weight / max(bound, 1.0)), option.neurons // per_chip)
-            width = max(math.ceil(option.fewest_tiles / per_chip), useful)
-            groups.append(([index], width))
+    for index, weight in enumerate(weights):
+        if fewest[index] > per_chip:
+            useful = min(math.ceil(weight / max(bound, 1.0)), neurons[index] // per_chip)
+            groups.append(([index], max(math.ceil(fewest[index] / per_chip), useful)))
             work = math.inf
             continue
-        if work + option.weight > bound or tiles + option.fewest_tiles > per_chip:
+        if work + weight > bound or tiles + fewest[index] > per_chip:
             groups.append(([], 1))
             work, tiles = 0.0, 0
         groups[-1][0].append(index)
-        work, tiles = work + option.weight, tiles + option.fewest_tiles
+        work, tiles = work + weight, tiles + fewest[index]
     return groups
 
 
@@ -250,6 +260,6 @@ def _shared(problem: Problem, options: Sequence[Choice]) -> Placement:
     ranges = []
     for option in options:
         tile = min(int((done + option.weight / 2) / total * tiles), tiles - 1)
-        ranges.append(TileRange(tile, neurons_per_tile(option.neurons, 1)))
+        ranges.append(TileRange((tile,), neurons_per_tile(option.neurons, 1), ((0, problem.batch),), problem.target.workers))
         done += option.weight
-    return Placement(tuple(ranges), ranges[-1].first // problem.target.tiles_per_chip + 1)
+    return Placement(tuple(ranges), ranges[-1].starts[0] // problem.target.tiles_per_chip + 1)

@@ -16,7 +16,7 @@ from snnc.compiler.mapping.errors import PlanFileError
 from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Phase, Plan, PopulationPlan, Relay
 from snnc.compiler.target import Target
 
-FORMAT: Final = "snnc plan 1"
+FORMAT: Final = "snnc plan 2"
 _BLOCK: Final = ("tile", "first", "count", "sample", "samples")
 _PLAIN: Final = ("name", "steps", "batch", "training", "interval", "iterations", "activity", "activity_source")
 _RELAY: Final = ("tile", "sample", "samples")
@@ -61,7 +61,7 @@ def plan_to_json(plan: Plan) -> str:
         **{name: getattr(plan, name) for name in _PLAIN},
         "target": asdict(plan.target),
         "populations": [
-            {**{k: getattr(p, k) for k in ("id", "label", "neurons", "stage", "first_tile", "tiles")}, "blocks": _table(p.blocks, _BLOCK)}
+            {**{k: getattr(p, k) for k in ("id", "label", "neurons", "stage", "starts", "width")}, "blocks": _table(p.blocks, _BLOCK)}
             for p in plan.populations
         ],
         "buses": [
@@ -96,7 +96,10 @@ def plan_from_json(text: str) -> Plan:
             **{
                 **data,
                 "target": Target(**data["target"]),
-                "populations": tuple(PopulationPlan(**{**p, "blocks": _rows(p["blocks"], Block, _BLOCK)}) for p in data["populations"]),
+                "populations": tuple(
+                    PopulationPlan(**{**p, "starts": tuple(p["starts"]), "blocks": _rows(p["blocks"], Block, _BLOCK)})
+                    for p in data["populations"]
+                ),
                 "buses": tuple(BusPlan(**{**b, "relays": _rows(b["relays"], Relay, _RELAY)}) for b in data["buses"]),
                 "connections": tuple(ConnectionPlan(**c) for c in data["connections"]),
                 "memory": {name: unruns(coded) for name, coded in data["memory"].items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,18 +10,21 @@ import numpy as np
 
 from snnc.compiler.mapping.block_cycles import block_cycles, vertices
 from snnc.compiler.mapping.cost import worker_cycles
-from snnc.compiler.mapping.grouping import Floats, ceil_div, sample_groups
+from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
 from snnc.compiler.mapping.network import learned_elements
 from snnc.compiler.mapping.relays import relay_cycles, relay_words
+from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.traffic import (
     Layout,
     Traffic,
     adjoints_to_blocks,
     deltas_to_sources,
     flags_to_one_tile,
+    gradients_to_shares,
     masks_to_relays,
     records_to_loss,
     weights_to_copies,
+    weights_to_replicas,
     windows_to_blocks,
 )
 from snnc.compiler.plan import Phase
@@ -34,7 +38,7 @@ class Load:
         self.longest: Floats = np.zeros(layout.problem.target.tiles)
         self.total: Floats = np.zeros(layout.problem.target.tiles)
 
-    def add(self, tiles: slice | int, cycles: Any, number: Any) -> None:
+    def add(self, tiles: Ints | int, cycles: Any, number: Any) -> None:
         """Give tiles `number` vertices of `cycles` each."""
         self.longest[tiles] = np.maximum(self.longest[tiles], cycles)
         self.total[tiles] += np.asarray(cycles) * np.asarray(number)
@@ -77,7 +81,7 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
         Step("backward: relays and source gradients", "backward", runs, sources, deltas_to_sources(layout)),
         *_overflow_test(layout, "backward", runs),
         Step("backward: neurons", "backward", runs, block_load(layout, "backward"), windows_to_blocks(layout, backward=True)),
-        Step("update: optimiser", "update", 1, _update_load(layout), Traffic.none(problem)),
+        *_update_steps(layout),
         Step("update: weight copies", "update", 1, _copy_load(layout), weights_to_copies(layout)),
     )
 
@@ -135,8 +139,8 @@ def _add_blocks(layout: Layout, load: Load, part: str) -> None:
         if part == "source_gradient" and not problem.deltas_into(layer):
             continue
         where = layout.range_of(layer)
-        cycles = block_cycles(problem, layer, where.neurons, part)
-        load.add(slice(where.first, where.stop), cycles, vertices(problem, where.neurons))
+        cut, held = layout.cut_of(layer), (where.tile_neurons, where.tile_samples)
+        load.add(where.tiles, block_cycles(problem, layer, cut, *held, part), vertices(problem, cut, *held))
 
 
 def relay_load(layout: Layout, *, compact: bool) -> Load:
@@ -175,21 +179,48 @@ def _loss_load(layout: Layout) -> Load:
     return load
 
 
-def _update_load(layout: Layout) -> Load:
-    """Each owner block sums its private gradients and updates its parameters; one block of each column group works."""
+def _update_steps(layout: Layout) -> tuple[Step, ...]:
+    """The optimiser; around it, when populations are replicated, what their replicas exchange."""
+    nothing = Traffic.none(layout.problem)
+    if all(where.replicas == 1 for where in layout.placement.ranges):
+        return (Step("update: optimiser", "update", 1, _update_load(layout), nothing),)
+    return (
+        Step("update: private gradients", "update", 1, _private_load(layout), nothing),
+        Step("update: optimiser", "update", 1, _update_load(layout), gradients_to_shares(layout)),
+        Step("update: replicas", "update", 1, Load(layout), weights_to_replicas(layout)),
+    )
+
+
+def _private_load(layout: Layout) -> Load:
+    """Each column group of a replicated population sums its private gradients into the first of them."""
     problem, load = layout.problem, Load(layout)
-    workers, batch = problem.target.workers, problem.batch
-    for layer in problem.network.layers:
-        learned = sum(learned_elements(layer).values())
-        if not learned:
-            continue
-        where = layout.range_of(layer)
-        groups = np.maximum(np.minimum(where.neurons, workers), 1)
-        elements = learned * ceil_div(where.neurons, groups)
-        products = sample_groups(where.neurons, workers, batch) * ceil_div(elements, 2)
-        cost = worker_cycles(problem.costs["update"], elements=elements, products=products)
-        load.add(slice(where.first, where.stop), problem.target.vertex_start_cycles + cost, groups)
+    for where, groups, elements in _updated(layout):
+        if where.replicas > 1:
+            shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+            cost = worker_cycles(problem.costs["update"], products=(shares - 1) * ceil_div(elements, 2))
+            load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups)
     return load
+
+
+def _update_load(layout: Layout) -> Load:
+    """The first block of each column group sums gradients and updates its share of the parameters."""
+    problem, load = layout.problem, Load(layout)
+    for where, groups, elements in _updated(layout):
+        shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+        mine, parts = (elements, shares) if where.replicas == 1 else (ceil_div(elements, where.replicas), where.replicas)
+        cost = worker_cycles(problem.costs["update"], elements=mine, products=(parts - 1) * ceil_div(mine, 2))
+        load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups)
+    return load
+
+
+def _updated(layout: Layout) -> Iterator[tuple[TileRange, Ints, Any]]:
+    """Populations with learned parameters: column groups of every tile, and elements of the largest group."""
+    for layer in layout.problem.network.layers:
+        learned = sum(learned_elements(layer).values())
+        if learned:
+            where = layout.range_of(layer)
+            groups = np.maximum(column_groups(where.tile_neurons, where.columns), 1)
+            yield where, groups, learned * ceil_div(where.tile_neurons, groups)
 
 
 def _copy_load(layout: Layout) -> Load:
@@ -198,7 +229,7 @@ def _copy_load(layout: Layout) -> Load:
         where = layout.range_of(layer)
         outputs = sum(link.outputs for link in layer.outgoing if link.dense and link.input_gradient and link.weight_gradient)
         if outputs:
-            groups = np.minimum(where.neurons, problem.target.workers)
-            cost = worker_cycles(problem.costs["transpose"], elements=outputs * ceil_div(where.neurons, groups))
-            load.add(slice(where.first, where.stop), problem.target.vertex_start_cycles + cost, groups)
+            groups = column_groups(where.tile_neurons, where.columns)
+            cost = worker_cycles(problem.costs["transpose"], elements=outputs * ceil_div(where.tile_neurons, groups))
+            load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups)
     return load

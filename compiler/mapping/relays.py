@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from snnc.compiler.mapping.cost import worker_cycles
 from snnc.compiler.mapping.grouping import Ints, ceil_div, mask_words, split
 from snnc.compiler.mapping.network import Source
-from snnc.compiler.mapping.placement import TileRange
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.plan import Relay
 
 
@@ -18,11 +20,12 @@ def relay_words(problem: Problem, source: Source, ranges: Mapping[str, TileRange
     """Mask words of one sample of `source`; 0 for inputs and values."""
     if source.external or source.kind != "spikes":
         return 0
-    return int(mask_words(ranges[source.owner].neurons, problem.target.workers).sum())
+    where = ranges[source.owner]
+    return int(mask_words(where.neurons, where.columns).sum())
 
 
-def relay_cycles(problem: Problem, source: Source, words: int, samples: int, *, compact: bool) -> float:
-    """Worker cycles of one run of a relay with `samples` samples, the start of its vertex included."""
+def relay_cycles(problem: Problem, source: Source, words: int, samples: Any, *, compact: bool) -> Any:
+    """Worker cycles of one run of a relay with `samples` samples (a number or an array), the start of its vertex included."""
     buses = [bus for bus in problem.buses if bus.source == source]
     compacts = compact and not source.external
     if source.kind != "spikes":
@@ -33,24 +36,32 @@ def relay_cycles(problem: Problem, source: Source, words: int, samples: int, *, 
         if compacts:
             counts |= {"words": words, "ids": events}
     scaled = {key: samples * value for key, value in counts.items()}
-    return problem.target.vertex_start_cycles + float(worker_cycles(problem.costs[name], samples=samples, **scaled))
+    return problem.target.vertex_start_cycles + worker_cycles(problem.costs[name], samples=samples, **scaled)
 
 
-def _share(problem: Problem, source: Source, words: int, most: int) -> int:
-    """Samples of one relay, at most `most`: few make relays fast, many leave readers fewer fragments."""
+def _share(problem: Problem, source: Source, words: int, most: int, batch: int) -> int:
+    """Samples of one relay, at most `most` of `batch`: few make relays fast, many leave readers fewer fragments."""
     buses = [bus for bus in problem.buses if bus.source == source]
     directions = (True, False) if problem.training else (True,)
 
-    def cycles(each: int) -> float:
-        compute = sum(problem.target.workers * relay_cycles(problem, source, words, each, compact=forward) for forward in directions)
-        fragments: int = len(directions) * len(buses) * (2 if source.kind == "spikes" else 1) * ceil_div(problem.batch, each)
-        return compute + fragments * problem.target.fragment_cycles
+    each = np.arange(1, most + 1)
+    compute = sum(problem.target.workers * relay_cycles(problem, source, words, each, compact=forward) for forward in directions)
+    fragments = len(directions) * len(buses) * (2 if source.kind == "spikes" else 1) * ceil_div(batch, each)
+    return 1 + int(np.argmin(compute + fragments * problem.target.fragment_cycles))
 
-    return min(range(1, most + 1), key=cycles)
+
+@dataclass(frozen=True)
+class Room:
+    """Where relays of the samples ``[sample, sample + samples)`` may lie: the tiles ``[first, stop)``."""
+
+    first: int
+    stop: int
+    sample: int
+    samples: int
 
 
 def deal_relays(
-    problem: Problem, held: Ints, usable: Mapping[Source, range], ranges: Mapping[str, TileRange]
+    problem: Problem, held: Ints, rooms: Mapping[Source, Sequence[Room]], ranges: Mapping[str, TileRange]
 ) -> dict[Source, tuple[Relay, ...]]:
     """Deal the samples of every source over the tiles that hold least; adds what they take to `held`.
 
@@ -63,22 +74,24 @@ def deal_relays(
         What is mapped.
     held
         Bytes that each tile holds already; changed.
-    usable
-        Tiles to use, by source.
+    rooms
+        Tiles to use, by source, in the order of samples.
     ranges
         Tile ranges of the populations.
     """
-    batch = problem.batch
     found: dict[Source, tuple[Relay, ...]] = {}
     for source, size in sorted(problem.store_sizes.items(), key=lambda item: (-item[1], item[0].buffer)):
-        where = usable[source]
-        order = np.argsort(held[where.start : where.stop], kind="stable")
-        room = problem.target.tile_bytes - int(held[where.start + order[0]])
-        most = max(1, min(batch, room // 2 // max(size, 1)))
-        each = _share(problem, source, relay_words(problem, source, ranges), most)
-        parts = min(ceil_div(batch, each), len(order))
-        chosen = sorted((order[:parts] + where.start).tolist())
-        relays = [Relay(tile, first, count) for tile, (first, count) in zip(chosen, split(batch, parts), strict=True)]
+        words = relay_words(problem, source, ranges)
+        relays: list[Relay] = []
+        for room in rooms[source]:
+            order = np.argsort(held[room.first : room.stop], kind="stable")
+            left = problem.target.tile_bytes - int(held[room.first + order[0]])
+            most = max(1, min(room.samples, left // 2 // max(size, 1)))
+            each = _share(problem, source, words, most, room.samples)
+            parts = min(ceil_div(room.samples, each), len(order))
+            chosen = sorted((order[:parts] + room.first).tolist())
+            dealt = split(room.samples, parts)
+            relays += [Relay(tile, room.sample + first, count) for tile, (first, count) in zip(chosen, dealt, strict=True)]
         for relay in relays:
             held[relay.tile] += relay.samples * size
         found[source] = tuple(relays)

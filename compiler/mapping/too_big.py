@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, received_bytes
+from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.errors import TooBigError
 from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.memory import largest_category
@@ -35,7 +36,7 @@ def too_big(problem: Problem, misfit: tuple[int, Layout, dict[str, Ints]] | None
         tile = int(total.argmax())
         needed = int(total[tile])
         name, size = largest_category(memory, tile)
-        owners = [layer for layer in problem.network.layers if layout.range_of(layer).first <= tile < layout.range_of(layer).stop]
+        owners = [layer for layer in problem.network.layers if layout.range_of(layer).replica_of(tile) is not None]
         who = f"tile {tile}" + (f" (layer {owners[0].label!r})" if owners else _relayed(layout, tile))
     else:
         layer, held = _worst(problem)
@@ -65,11 +66,11 @@ def _relayed(layout: Layout, tile: int) -> str:
 
 def _worst(problem: Problem) -> tuple[Layer, dict[str, int]]:
     """Layer whose tiles need most when all tiles of the machine are shared by weight of their bytes."""
-    needs = []
+    needs, cut = [], Cut(1, problem.target.workers)
     for layer in problem.network.layers:
         alone = max(1, -(-layer.neurons * len(problem.network.layers) // problem.target.tiles))
-        held = {name: int(size) for name, size in block_bytes(problem, layer, alone).items()}
-        held["exchange"] = received_bytes(problem, layer)
-        held["code"] = code_bytes_estimate(problem, layer)
+        held = {name: int(size) for name, size in block_bytes(problem, layer, cut, alone, problem.batch).items()}
+        held["exchange"] = int(received_bytes(problem, layer, cut, alone))
+        held["code"] = code_bytes_estimate(problem, layer, cut)
         needs.append((layer, held))
     return max(needs, key=lambda item: sum(item[1].values()))

@@ -2,7 +2,8 @@
 
 A fragment is a piece that is contiguous where it is sent and where it is received. Assumed layouts: masks and deltas are stored
 by column group (``[groups][batch][...]``), so a reader takes one fragment from each column group; a window is two fragments
-(ids, counts) from each relay, one for values; copied weights are one fragment from each column group. Records and their adjoints
+(ids, counts) from each relay, one for values; copied weights are one fragment from each column group. A tile reads the samples of its
+replica only. Records and their adjoints
 are stored by column group and sample (``[groups][batch][T][...]``), so a sample's loss takes one fragment from each column group.
 Data that lies on the reading tile is not moved.
 """
@@ -17,10 +18,12 @@ from typing import Any
 import numpy as np
 
 from snnc.compiler.mapping.buses import Bus
-from snnc.compiler.mapping.grouping import Floats, column_groups, mask_words
-from snnc.compiler.mapping.network import Layer, Source
-from snnc.compiler.mapping.placement import Placement, TileRange
+from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, mask_words
+from snnc.compiler.mapping.network import Layer, Source, learned_elements
+from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.plan import Relay
 
 FLOAT = 4
@@ -41,7 +44,7 @@ class Traffic:
         tiles = problem.target.tiles
         return cls(np.zeros(tiles), np.zeros(tiles), np.zeros(tiles), np.zeros(problem.target.chips))
 
-    def add(self, tiles: slice | int, received: Any, fragments: Any) -> None:
+    def add(self, tiles: Ints | int, received: Any, fragments: Any) -> None:
         """Tiles receive bytes in fragments."""
         self.received[tiles] += received
         self.fragments[tiles] += fragments
@@ -61,6 +64,11 @@ class Layout:
         """Tile ranges by population id."""
         return {layer.id: where for layer, where in zip(self.problem.network.layers, self.placement.ranges, strict=True)}
 
+    def cut_of(self, layer: Layer) -> Cut:
+        """How `layer` is cut."""
+        where = self.ranges[layer.id]
+        return Cut(where.replicas, where.columns)
+
     def range_of(self, layer: Layer) -> TileRange:
         """Tile range of `layer`."""
         return self.ranges[layer.id]
@@ -69,29 +77,41 @@ class Layout:
         """Tile range of the population `name`."""
         return self.ranges[name]
 
-    def chips_of(self, first: int, stop: int) -> range:
-        """Chips of the tiles ``[first, stop)``."""
+    def chips_of(self, tiles: Ints) -> range:
+        """Chips of a run of tiles."""
         per_chip = self.problem.target.tiles_per_chip
-        return range(first // per_chip, (stop - 1) // per_chip + 1)
+        return range(int(tiles[0]) // per_chip, int(tiles[-1]) // per_chip + 1)
+
+
+def common(a: tuple[int, int], b: tuple[int, int]) -> int:
+    """Samples that two (first, count) have in common."""
+    return max(0, min(a[0] + a[1], b[0] + b[1]) - max(a[0], b[0]))
 
 
 def masks_to_relays(layout: Layout) -> Traffic:
     """Before F1: spike masks (values) of populations go to the relays of their samples."""
     traffic = Traffic.none(layout.problem)
-    workers = layout.problem.target.workers
     for layer in layout.problem.network.layers:
         where = layout.range_of(layer)
-        groups = column_groups(where.neurons, workers)
+        groups = column_groups(where.neurons, where.columns)
         for source in layer.sent:
-            words = mask_words(where.neurons, workers) if source.kind == "spikes" else where.neurons
+            words = mask_words(where.neurons, where.columns) if source.kind == "spikes" else where.neurons
             for relay in layout.relays[source]:
-                own = relay.tile - where.first if where.first <= relay.tile < where.stop else None
-                moved = int(words.sum()) - (int(words[own]) if own is not None else 0)
-                pieces = int(groups.sum()) - (int(groups[own]) if own is not None else 0)
-                traffic.add(relay.tile, relay.samples * FLOAT * moved, pieces)
-                _over_links(layout, traffic, where, relay.tile, relay.samples * FLOAT * moved)
-            traffic.sent[where.first : where.stop] += layout.problem.batch * FLOAT * words
+                _gather(layout, traffic, where, relay.tile, (relay.sample, relay.samples), (FLOAT * words, groups))
+            traffic.sent[where.tiles] += FLOAT * where.tile_samples * np.tile(words, where.replicas)
     return traffic
+
+
+def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], of_a_tile: tuple[Ints, Ints]) -> None:
+    """`tile` receives what the tiles of `where` hold for some samples: (bytes a sample, fragments) of each tile of a replica."""
+    size, pieces = of_a_tile
+    for replica in where.replicas_with(*samples):
+        overlap = common(where.samples[replica], samples)
+        own = tile - where.starts[replica]
+        local = 0 <= own < where.width
+        moved = overlap * (int(size.sum()) - (int(size[own]) if local else 0))
+        traffic.add(tile, moved, int(pieces.sum()) - (int(pieces[own]) if local else 0))
+        _over_links(layout, traffic, where.of(replica), tile, moved)
 
 
 def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
@@ -103,76 +123,93 @@ def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
             for layer in problem.network.layers
             if any(problem.bus_of[link.id] == bus.id and (link.weight_gradient or not backward) for link in layer.incoming)
         ]
-        _multicast(layout, traffic, bus, [layout.range_of(layer) for layer in readers])
+        if readers:
+            _multicast(layout, traffic, bus, [layout.range_of(layer) for layer in readers])
     return traffic
 
 
 def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRange]) -> None:
+    """Each tile reads its own samples of a bus once, however many of its populations do."""
     problem, relays = layout.problem, layout.relays[bus.source]
-    reading = np.zeros(problem.target.tiles, dtype=bool)
-    for where in ranges:
-        reading[where.first : where.stop] = True
+    first = np.array([r.sample for r in relays])
+    last = first + np.array([r.samples for r in relays])
     pieces = 2 if bus.events else 1
-    traffic.received += reading * float(problem.batch * bus.window_bytes)
-    traffic.fragments += reading * float(pieces * len(relays))
-    per_chip = problem.target.tiles_per_chip
-    chips = {chip for where in ranges for chip in layout.chips_of(where.first, where.stop)}
+    samples, number = np.zeros(problem.target.tiles), np.zeros(problem.target.tiles)
+    for where in ranges:
+        for start, (sample, count) in zip(where.starts, where.samples, strict=True):
+            tiles = slice(start, start + where.width)
+            overlapping = np.searchsorted(first, sample + count, side="left") - np.searchsorted(last, sample, side="right")
+            samples[tiles], number[tiles] = np.maximum(samples[tiles], count), np.maximum(number[tiles], overlapping)
     for relay in relays:
-        size = relay.samples * bus.window_bytes
-        if ranges:
-            traffic.sent[relay.tile] += size
-        if reading[relay.tile]:
-            traffic.add(relay.tile, -size, -pieces)
-        for chip in chips - {relay.tile // per_chip}:
-            traffic.link[chip] += size
+        replicas = ((where, where.replica_of(relay.tile)) for where in ranges)
+        held = max((common(where.samples[r], (relay.sample, relay.samples)) for where, r in replicas if r is not None), default=0)
+        samples[relay.tile] -= held
+        number[relay.tile] -= held > 0
+        traffic.sent[relay.tile] += relay.samples * bus.window_bytes
+    traffic.received += float(bus.window_bytes) * samples
+    traffic.fragments += float(pieces) * number
+    if layout.placement.chips > 1:
+        _multicast_over_links(layout, traffic, bus, ranges)
+
+
+def _multicast_over_links(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRange]) -> None:
+    """A chip receives once what any of its tiles reads of a relay on another chip."""
+    problem = layout.problem
+    read = np.zeros((problem.target.chips, problem.batch), dtype=bool)
+    for where in ranges:
+        for replica, (sample, count) in enumerate(where.samples):
+            chips = layout.chips_of(where.of(replica))
+            read[chips.start : chips.stop, sample : sample + count] = True
+    for relay in layout.relays[bus.source]:
+        wanted = read[:, relay.sample : relay.sample + relay.samples].sum(axis=1)
+        wanted[relay.tile // problem.target.tiles_per_chip] = 0
+        traffic.link += float(bus.window_bytes) * wanted
 
 
 def deltas_to_sources(layout: Layout) -> Traffic:
-    """Before B1: every tile of a source reads all deltas of its targets."""
+    """Before B1: every tile of a source reads the deltas of its targets for its samples."""
     problem, traffic = layout.problem, Traffic.none(layout.problem)
     for layer in problem.network.layers:
         for target, _ in problem.deltas_into(layer):
-            _read_all(layout, traffic, layout.range_of(layer), layout.range_by_id(target), problem.batch * FLOAT)
+            _read_all(layout, traffic, layout.range_of(layer), layout.range_by_id(target))
     return traffic
 
 
-def _read_all(layout: Layout, traffic: Traffic, reader: TileRange, writer: TileRange, bytes_a_neuron: int) -> None:
-    """Each tile of `reader` reads what all tiles of `writer` hold, but for what it holds itself."""
-    groups = column_groups(writer.neurons, layout.problem.target.workers)
-    traffic.add(slice(reader.first, reader.stop), bytes_a_neuron * int(writer.neurons.sum()), int(groups.sum()))
-    both = slice(max(reader.first, writer.first), min(reader.stop, writer.stop))
-    if both.start < both.stop:
-        own = slice(both.start - writer.first, both.stop - writer.first)
-        traffic.add(both, -bytes_a_neuron * writer.neurons[own], -groups[own])
-    traffic.sent[writer.first : writer.stop] += bytes_a_neuron * writer.neurons
-    home = set(layout.chips_of(writer.first, writer.stop))
-    for chip in layout.chips_of(reader.first, reader.stop):
-        if home != {chip}:
-            traffic.link[chip] += bytes_a_neuron * int(writer.neurons.sum()) * (1 if chip not in home else 1 - 1 / len(home))
+def _read_all(layout: Layout, traffic: Traffic, reader: TileRange, writer: TileRange) -> None:
+    """Each tile of `reader` reads what all tiles of `writer` hold for its samples, but for what it holds itself."""
+    groups = column_groups(writer.neurons, writer.columns)
+    for r, wanted in enumerate(reader.samples):
+        for w in writer.replicas_with(*wanted):
+            size = FLOAT * common(wanted, writer.samples[w])
+            tiles, sources = reader.of(r), writer.of(w)
+            traffic.add(tiles, size * int(writer.neurons.sum()), int(groups.sum()))
+            both, _, own = np.intersect1d(tiles, sources, assume_unique=True, return_indices=True)
+            traffic.add(both, -size * writer.neurons[own], -groups[own])
+            home = set(layout.chips_of(sources))
+            for chip in layout.chips_of(tiles):
+                if home != {chip}:
+                    traffic.link[chip] += size * int(writer.neurons.sum()) * (1 if chip not in home else 1 - 1 / len(home))
+    traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
 
 
-def _over_links(layout: Layout, traffic: Traffic, writer: TileRange, tile: int, size: float) -> None:
+def _over_links(layout: Layout, traffic: Traffic, writers: Ints, tile: int, size: float) -> None:
     chip = tile // layout.problem.target.tiles_per_chip
-    home = layout.chips_of(writer.first, writer.stop)
+    home = layout.chips_of(writers)
     away = sum(c != chip for c in home) / len(home)
     traffic.link[chip] += size * away
 
 
 def records_to_loss(layout: Layout) -> Traffic:
-    """Before L1: the records of a sample go to the tile that computes its loss."""
+    """Before L1: the records of each sample go to the tile of its loss."""
     problem, traffic = layout.problem, Traffic.none(layout.problem)
     if problem.network.loss_layer is None:
         return traffic
     where = layout.range_by_id(problem.network.loss_layer)
-    groups = column_groups(where.neurons, problem.target.workers)
+    groups = column_groups(where.neurons, where.columns)
     size = problem.steps * FLOAT
-    for tile in layout.loss_tiles:
-        own = tile - where.first if where.first <= tile < where.stop else None
-        moved = int(where.neurons.sum()) - (int(where.neurons[own]) if own is not None else 0)
-        pieces = int(groups.sum()) - (int(groups[own]) if own is not None else 0)
-        traffic.add(tile, size * moved, pieces)
-        _over_links(layout, traffic, where, tile, size * moved)
-    traffic.sent[where.first : where.stop] += size * problem.batch * where.neurons
+    for sample, tile in enumerate(layout.loss_tiles):
+        _gather(layout, traffic, where, tile, (sample, 1), (size * where.neurons, groups))
+    traffic.sent[where.tiles] += size * where.tile_samples * where.tile_neurons
     return traffic
 
 
@@ -182,11 +219,39 @@ def adjoints_to_blocks(layout: Layout) -> Traffic:
     if problem.network.loss_layer is None:
         return traffic
     where = layout.range_by_id(problem.network.loss_layer)
-    groups = column_groups(where.neurons, problem.target.workers)
-    size = problem.steps * problem.batch * FLOAT
-    traffic.add(slice(where.first, where.stop), size * where.neurons, problem.batch * groups)
+    groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
+    traffic.add(where.tiles, problem.steps * FLOAT * where.tile_samples * where.tile_neurons, where.tile_samples * groups)
     first = layout.loss_tiles[0]
     traffic.add(first, FLOAT * problem.batch, len(set(layout.loss_tiles)))
+    return traffic
+
+
+def gradients_to_shares(layout: Layout) -> Traffic:
+    """Before U1: each replica gathers its share of the gradients from all others."""
+    return _between_replicas(layout, gathers=True)
+
+
+def weights_to_replicas(layout: Layout) -> Traffic:
+    """Behind U1: each replica receives the shares that others updated."""
+    return _between_replicas(layout, gathers=False)
+
+
+def _between_replicas(layout: Layout, *, gathers: bool) -> Traffic:
+    problem, traffic = layout.problem, Traffic.none(layout.problem)
+    for layer in problem.network.layers:
+        where, learned = layout.range_of(layer), learned_elements(layer)
+        if where.replicas == 1 or not sum(learned.values()):
+            continue
+        others = where.replicas - 1
+        share = FLOAT * sum(learned.values()) * where.tile_neurons / where.replicas
+        parameters = sum(count > 0 for count in learned.values())
+        groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
+        traffic.add(where.tiles, others * share, others * groups * parameters)
+        traffic.sent[where.tiles] += others * share if gathers else share
+        homes = [set(layout.chips_of(where.of(r))) for r in range(where.replicas)]
+        for r, home in enumerate(homes):
+            away = sum(other != home for other in homes)
+            traffic.link[min(home)] += away * float(share[r * where.width : (r + 1) * where.width].sum())
     return traffic
 
 
@@ -199,13 +264,16 @@ def weights_to_copies(layout: Layout) -> Traffic:
             if not link.input_gradient or not link.weight_gradient:
                 continue
             target = layout.range_by_id(link.target)
-            groups = int(column_groups(target.neurons, problem.target.workers).sum())
+            groups = int(column_groups(target.neurons, target.columns).sum())
             each = FLOAT * (link.outputs if link.dense else int(link.weight_elements > 1))
-            traffic.add(slice(where.first, where.stop), each * where.neurons, groups)
-            traffic.sent[target.first : target.stop] += FLOAT * link.inputs * target.neurons
-            for chip in layout.chips_of(where.first, where.stop):
-                if set(layout.chips_of(target.first, target.stop)) != {chip}:
-                    traffic.link[chip] += each * layer.neurons / len(layout.chips_of(where.first, where.stop))
+            traffic.add(where.tiles, each * where.tile_neurons, groups)
+            traffic.sent[target.tiles] += FLOAT * link.inputs * target.tile_neurons * min(1, where.replicas / target.replicas)
+            for r in range(where.replicas):
+                homes = layout.chips_of(where.of(r))
+                origin = set(layout.chips_of(target.of(r * target.replicas // where.replicas)))
+                for chip in homes:
+                    if origin != {chip}:
+                        traffic.link[chip] += each * layer.neurons / len(homes)
     return traffic
 
 

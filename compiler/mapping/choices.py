@@ -1,0 +1,133 @@
+"""What each population may do: how it is cut, with the cycles and bytes that follow for any number of neurons on a tile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.mapping.block_cycles import PARTS, step_cycles
+from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, received_bytes
+from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_limits
+from snnc.compiler.mapping.network import Layer, Link
+from snnc.compiler.mapping.problem import Problem
+
+TYPICAL_NEURONS: Final = 6
+"""Neurons on a tile for which a population's work is weighed against that of others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A population cut in one way.
+
+    Attributes
+    ----------
+    cut
+        Replicas and column groups.
+    parts, used
+        Cycles of a step (a row for each part of it) and bytes of a tile with 1, 2, … neurons on it, neither ever falling.
+    limit
+        How many bytes of a tile blocks may fill.
+    neurons
+        Of the population.
+    """
+
+    cut: Cut
+    parts: Floats
+    used: Ints
+    limit: float
+    neurons: int
+
+    @cached_property
+    def cycles(self) -> Ints:
+        """Cycles of a step, all parts."""
+        found: Ints = np.ceil(self.parts.sum(axis=0)).astype(np.int64)
+        return found
+
+    @cached_property
+    def fit(self) -> int:
+        """Neurons that a tile may hold."""
+        return int(np.searchsorted(self.used, self.limit, side="right"))
+
+    def tiles(self, neurons: int) -> int:
+        """Tiles of all replicas with at most `neurons` on each."""
+        return self.cut.replicas * int(ceil_div(self.neurons, neurons))
+
+    @property
+    def fewest_tiles(self) -> int:
+        """Tiles that its memory needs."""
+        return self.tiles(max(self.fit, 1))
+
+    @property
+    def weight(self) -> float:
+        """Work of a step."""
+        some = min(self.neurons, TYPICAL_NEURONS)
+        return float(self.cycles[some - 1]) * self.tiles(some)
+
+    def within(self, limit: float) -> Choice:
+        """The same with another limit on the bytes of a tile."""
+        return replace(self, limit=limit)
+
+    def smallest_for(self, width: int) -> int:
+        """Neurons of the fullest tile when a replica takes `width` tiles."""
+        return int(ceil_div(self.neurons, width))
+
+
+def cuts(problem: Problem, layer: Layer) -> tuple[Cut, ...]:
+    """Return the ways to cut a population, the undivided batch first."""
+    replicas = dict.fromkeys(int(ceil_div(problem.batch, s)) for s in _sample_counts(problem.batch))
+    room = problem.target.tiles_per_chip
+    return tuple(Cut(r, c) for r in replicas if r <= room for c in column_limits(problem.target.workers) if c <= max(layer.neurons, 1))
+
+
+def _sample_counts(batch: int) -> list[int]:
+    """Samples on a tile: the batch over 1, 2, 3, 4, 6, 8, 12, 16, …"""
+    divisors = [d * 2**k for k in range(batch.bit_length()) for d in (1, 1.5) if d * 2**k == int(d * 2**k)]
+    return sorted({max(1, int(ceil_div(batch, int(d)))) for d in divisors if d <= batch}, reverse=True)
+
+
+def choices(problem: Problem) -> tuple[tuple[Choice, ...], ...]:
+    """Tabulate every population and every way to cut it, for tiles that blocks may fill; populations of one structure share a table."""
+    found: dict[object, tuple[Choice, ...]] = {}
+    for layer in problem.network.layers:
+        if (key := _structure(problem, layer)) not in found:
+            found[key] = tuple(_choice(problem, layer, cut) for cut in cuts(problem, layer))
+    return tuple(found[_structure(problem, layer)] for layer in problem.network.layers)
+
+
+def _structure(problem: Problem, layer: Layer) -> object:
+    """All of a population that its tables depend on, without names."""
+    names = {"id", "label", "kernel", "incoming", "outgoing", "sent", "adjoint_outputs"}
+    kernel = (len(layer.kernel.states), len(layer.kernel.inputs), len(layer.kernel.history), len(layer.kernel.saved))
+    return (
+        tuple(getattr(layer, f.name) for f in fields(layer) if f.name not in names),
+        kernel,
+        tuple(problem.costs.get(f"{part}.{layer.id}") for part in PARTS),
+        tuple((_link(link), problem.window_events(link)) for link in layer.incoming),
+        tuple(_link(link) for link in layer.outgoing),
+        tuple(bus.window_bytes for bus in problem.buses_into(layer)),
+        tuple(problem.by_id[target].neurons for target, _ in problem.deltas_into(layer)),
+        tuple((source.kind, source.width, problem.ring_slots(source)) for source in layer.sent),
+        len(layer.adjoint_outputs),
+    )
+
+
+def _link(link: Link) -> object:
+    sizes = (link.dense, link.inputs, link.outputs, link.weight_elements, link.weight_gradient, link.input_gradient)
+    return (*sizes, link.source.kind)
+
+
+def _choice(problem: Problem, layer: Layer, cut: Cut) -> Choice:
+    n = np.arange(1, layer.neurons + 1)
+    held = sum(block_bytes(problem, layer, cut, n, cut.samples(problem.batch)).values())
+    used = held + received_bytes(problem, layer, cut, n) + code_bytes_estimate(problem, layer, cut)
+    return Choice(
+        cut,
+        np.maximum.accumulate(step_cycles(problem, layer, cut, n), axis=1),
+        np.maximum.accumulate(used),
+        problem.target.tile_bytes,
+        layer.neurons,
+    )

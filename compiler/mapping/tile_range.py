@@ -1,0 +1,89 @@
+"""Where a population lies: tiles of its replicas, neurons and samples on each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from snnc.compiler.mapping.grouping import Ints
+
+
+@dataclass(frozen=True, eq=False)
+class TileRange:
+    """Tiles of a population.
+
+    Replica r holds all neurons for the samples ``samples[r]``, on the contiguous tiles that start at ``starts[r]``; all replicas cut the
+    neurons in the same way.
+
+    Attributes
+    ----------
+    starts
+        First tile of each replica.
+    neurons
+        Neurons on each tile of one replica.
+    samples
+        First sample and number of samples of each replica.
+    columns
+        Column groups that a tile's neurons are cut into, at most; see :mod:`snnc.compiler.mapping.grouping`.
+    """
+
+    starts: tuple[int, ...]
+    neurons: Ints
+    samples: tuple[tuple[int, int], ...]
+    columns: int
+
+    @property
+    def replicas(self) -> int:
+        """Number of replicas."""
+        return len(self.starts)
+
+    @property
+    def width(self) -> int:
+        """Tiles of one replica."""
+        return len(self.neurons)
+
+    @cached_property
+    def tiles(self) -> Ints:
+        """All tiles, replica after replica."""
+        found: Ints = (np.asarray(self.starts, dtype=np.int64)[:, None] + np.arange(self.width)).ravel()
+        return found
+
+    @cached_property
+    def tile_neurons(self) -> Ints:
+        """Neurons on each of `tiles`."""
+        return np.tile(self.neurons, self.replicas)
+
+    @cached_property
+    def tile_samples(self) -> Ints:
+        """Samples on each of `tiles`."""
+        found: Ints = np.repeat(np.array([count for _, count in self.samples], dtype=np.int64), self.width)
+        return found
+
+    def of(self, replica: int) -> Ints:
+        """Tiles of one replica."""
+        return self.tiles[replica * self.width : (replica + 1) * self.width]
+
+    @cached_property
+    def _order(self) -> tuple[Ints, Ints, Ints]:
+        """First tiles; first samples and what follows the last ones."""
+        first = np.array([first for first, _ in self.samples], dtype=np.int64)
+        counts = np.array([count for _, count in self.samples], dtype=np.int64)
+        return np.asarray(self.starts, dtype=np.int64), first, first + counts
+
+    def replica_of(self, tile: int) -> int | None:
+        """Return the replica that holds `tile`, None when the population does not lie there."""
+        found = int(np.searchsorted(self._order[0], tile, side="right")) - 1
+        return found if found >= 0 and tile < self.starts[found] + self.width else None
+
+    def replicas_with(self, sample: int, samples: int) -> range:
+        """Replicas that hold some of the samples ``[sample, sample + samples)``."""
+        _, first, last = self._order
+        return range(int(np.searchsorted(last, sample, side="right")), int(np.searchsorted(first, sample + samples, side="left")))
+
+    def repeated(self, times: int, tiles: int, batch: int) -> TileRange:
+        """All replicas again, `times` times in all, each time `tiles` further and for the next `batch` samples."""
+        starts = tuple(s + k * tiles for k in range(times) for s in self.starts)
+        samples = tuple((first + k * batch, count) for k in range(times) for first, count in self.samples)
+        return TileRange(starts, self.neurons, samples, self.columns)
