@@ -15,7 +15,9 @@ BAND: Final = 58
 """Room between two bands."""
 SHAPE: Final = 1.9
 """Width over height that a drawing of many columns aims at."""
-LEAST_COLUMNS: Final = 6
+LEAST_COLUMNS: Final = 3
+UNBROKEN: Final = 4
+"""Columns that stay in one band."""
 MOST: Final = 19
 """Characters of a name that fit in a box."""
 
@@ -109,7 +111,7 @@ def _columns(nodes: list[tuple[str, int, str, str, str, int]]) -> list[list[tupl
 
 def _across(columns: int, tall: int) -> int:
     """Columns in a band, so that the drawing has a shape that fits a screen."""
-    if columns <= LEAST_COLUMNS:
+    if columns <= UNBROKEN:
         return columns
     high = tall * (HEIGHT + GAP_Y) + BAND
 
@@ -143,7 +145,7 @@ def _path(source: Box, target: Box) -> tuple[str, float, float]:
         return path, (x0 + x1) / 2, (y0 + y1) / 2 + lift - 6
     x0, y0, x1 = source.x + WIDTH / 2, source.y + HEIGHT, target.x + WIDTH / 2
     if target.y > source.y + HEIGHT:
-        y1 = target.y - 3
-        return f"M {x0} {y0} C {x0} {y0 + 40}, {x1} {y1 - 40}, {x1} {y1}", (x0 + x1) / 2, (y0 + y1) / 2 - 4
+        x1, y1 = target.x - 3, target.y + HEIGHT / 2
+        return f"M {x0} {y0} C {x0} {y0 + 34}, {x1 - 40} {y1 - 50}, {x1} {y1}", (x0 + x1) / 2, (y0 + y1) / 2 - 4
     y1 = target.y + HEIGHT + 3
     return f"M {x0} {y0} C {x0} {y0 + 44}, {x1} {y1 + 44}, {x1} {y1}", (x0 + x1) / 2, max(y0, y1) + 30

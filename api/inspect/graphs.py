@@ -11,14 +11,14 @@ from snnc.inspect.subject import Subject
 from snnc.inspect.view import ranges
 
 
-def as_networkx(subject: Subject) -> nx.MultiDiGraph:
+def as_networkx(subject: Subject) -> nx.MultiDiGraph[str]:
     """Inputs and layers as nodes, connections as edges, with sizes, tiles and predicted bytes; texts hold no control characters."""
     plan, program = subject.plan, subject.program
     models = {p["id"]: p["model"] for p in program.get("populations", [])}
     known = {c["id"]: c for c in program.get("connections", [])}
     buses = {b.id: b for b in plan.buses}
     matrix, nodes = subject.traffic.matrix(), subject.traffic.nodes
-    graph = nx.MultiDiGraph(name=printable(plan.name))
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph(name=printable(plan.name))
     for node in nodes:
         if node not in {p.id for p in plan.populations}:
             bus = next(b for b in plan.buses if b.source == node)

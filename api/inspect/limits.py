@@ -21,6 +21,8 @@ MOVED: Final[Mapping[str, str]] = {
     "loss: sum": "adjoints",
     "backward: relays and source gradients": "deltas",
     "backward: neurons": "windows, backward",
+    "update: optimiser": "gradients",
+    "update: replicas": "new weights",
     "update: weight copies": "weights to copies",
 }
 """Phase -> kind of traffic before it."""

@@ -143,16 +143,13 @@ def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def timeline(subject: Subject) -> list[dict[str, Any]]:
-    """The whole step, then one run of each part; parts share a scale."""
+    """The whole step, then one run of each part, each on its own scale."""
     emulation = subject.emulation
-    counted = emulation.phases if emulation else None
-    whole, pieces = whole_step(subject.plan), parts(subject.plan)
-    counted_whole, counted_pieces = (
-        (whole_step(subject.plan, counted), parts(subject.plan, counted)) if counted else (None, (None,) * len(pieces))
-    )
-    scale = max(row.cycles for row in (*pieces, *(row for row in counted_pieces if row)))
-    found = [_row(subject, whole, counted_whole, max(whole.cycles, counted_whole.cycles if counted_whole else 0))]
-    return found + [_row(subject, row, other, scale) for row, other in zip(pieces, counted_pieces, strict=True)]
+    rows = (whole_step(subject.plan), *parts(subject.plan))
+    if emulation is None or not emulation.phases:
+        return [_row(subject, row, None, row.cycles) for row in rows]
+    counted = (whole_step(subject.plan, emulation.phases), *parts(subject.plan, emulation.phases))
+    return [_row(subject, row, other, max(row.cycles, other.cycles)) for row, other in zip(rows, counted, strict=True)]
 
 
 def _row(subject: Subject, row: Row, counted: Row | None, scale: float) -> dict[str, Any]:

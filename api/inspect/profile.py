@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,17 +11,24 @@ from snnc.compiler.mapping.errors import ReportOptionError
 from snnc.compiler.mapping.plan_json import runs, unruns
 from snnc.compiler.plan import Plan
 
-CODES: Final[Mapping[str, tuple[str, ...]]] = {
-    "forward: relays": ("F1",),
-    "forward: neurons": ("F2",),
-    "loss: adjoints": ("L1",),
-    "loss: sum": ("L2",),
-    "backward: relays and source gradients": ("B1",),
-    "backward: neurons": ("B2",),
-    "update: optimiser": ("U1",),
-    "update: weight copies": ("U2", "copy"),
+CODES: Final[Mapping[str, str]] = {
+    "forward: relays": r"F1\b",
+    "forward: neurons": r"F2\b",
+    "loss: adjoints": r"L1\b",
+    "loss: sum": r"L2\b",
+    "backward: relays and source gradients": r"B1\b",
+    "backward: neurons": r"B2\b",
+    "update: private gradients": r"U1 private\b",
+    "update: optimiser": r"U1\b",
+    "update: replicas": r"copy (\S+) to \1$",
+    "update: weight copies": r"(U2|copy)\b",
 }
-"""Name of a phase to the first words of the names of its compute sets and copies in the emitted program."""
+"""Name of a phase to what its compute sets and copies in the emitted program begin with; the first phase that fits has them."""
+COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
+    "compute": ("compute_cycles_busiest",),
+    "sync": ("sync_cycles", "control_cycles"),
+    "exchange": ("exchange_cycles", "link_cycles"),
+}
 TILES: Final = "tiles_in_all"
 """Key of the numbers of each tile in a kept profile, coded as runs."""
 
@@ -63,21 +71,20 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
     steps = profile.get("steps")
     if not isinstance(steps, list) or not all(isinstance(step, Mapping) and "name" in step for step in steps):
         raise ReportOptionError("the profile holds no list 'steps' of named steps; use what the emulator wrote.")
-    runs_of = {p.name: p.runs for p in plan.phases}
-    found: dict[str, dict[str, float]] = {}
+    phases: dict[str, dict[str, float]] = {}
+    waiting = [step for step in steps if _number(step, "executions") > 0]
     often: list[float] = []
-    for phase, codes in CODES.items():
-        mine = [step for step in steps if str(step["name"]).split(" ")[0].split("/")[-1] in codes]
-        if mine and phase in runs_of:
-            often.append(max(_number(step, "executions") for step in mine) / runs_of[phase])
-            found[phase] = {
-                "compute": sum(_number(step, "compute_cycles_busiest") for step in mine),
-                "sync": sum(_number(step, "sync_cycles") + _number(step, "control_cycles") for step in mine),
-                "exchange": sum(_number(step, "exchange_cycles") + _number(step, "link_cycles") for step in mine),
+    for phase in (p for name in CODES for p in plan.phases if p.name == name):
+        mine = [step for step in waiting if re.match(CODES[phase.name], str(step["name"]).rsplit("/", 1)[-1])]
+        waiting = [step for step in waiting if step not in mine]
+        if mine:
+            often.append(max(_number(step, "executions") for step in mine) / phase.runs)
+            phases[phase.name] = {
+                kind: phase.runs * sum(sum(_number(step, name) for name in names) / _number(step, "executions") for step in mine)
+                for kind, names in COUNTED.items()
             }
-    repeats = min(often, default=1.0) or 1.0
-    phases = {name: {kind: value / repeats for kind, value in kinds.items()} for name, kinds in found.items()}
-    complete = bool(phases) and all(name in phases for name in runs_of if name in CODES)
+    repeats = min(often, default=1.0)
+    complete = bool(phases) and all(p.name in phases for p in plan.phases if p.name in CODES)
     tiles = profile.get(TILES, {})
     compute = _tiles(plan, tiles, "compute_cycles")
     return Emulation(

@@ -130,8 +130,8 @@ class _Count:
 
     def by_chip(self, tiles: Any, weights: Any) -> Floats:
         """Sum `weights` of tiles over their chips."""
-        found: Floats = np.bincount(self.chip(tiles), weights=weights, minlength=self.plan.target.chips)
-        return found
+        found = np.bincount(self.chip(tiles), weights=weights, minlength=self.plan.target.chips)
+        return found.astype(np.float64)
 
     def add(self, source: str, target: str, kind: str, size: float, chips: Floats) -> None:
         """Note `size` bytes that tiles receive, and the chip matrix of them."""
@@ -243,7 +243,7 @@ class _Count:
             return
         chips = np.array([self.by_chip(g.tiles, np.ones(len(g.tiles))) / len(g.tiles) for g in where.groups])
         share = FLOAT * learned / number
-        moved = share * sum(np.outer(a, b) for i, a in enumerate(chips) for j, b in enumerate(chips) if i != j)
+        moved = share * (np.outer(chips.sum(axis=0), chips.sum(axis=0)) - chips.T @ chips)
         for kind in KINDS[7:]:
             self.add(population.id, population.id, kind, share * number * (number - 1), moved)
 

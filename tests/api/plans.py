@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
-
 import numpy as np
 
 from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Phase, Plan, PopulationPlan, Relay
@@ -23,9 +20,7 @@ def population(number: int, label: str, neurons: int, starts: list[int], width: 
             count = size + (tile < larger)
             blocks.append(Block(start + tile, first, count, replica * samples, samples))
             first += count
-    named = {f.name for f in fields(PopulationPlan)}
-    where: dict[str, Any] = {"starts": tuple(starts), "width": width} if "starts" in named else {"first_tile": starts[0], "tiles": width}
-    return PopulationPlan(id=f"p{number}", label=label, neurons=neurons, stage=number, blocks=tuple(blocks), **where)
+    return PopulationPlan(f"p{number}", label, neurons, number, tuple(starts), width, tuple(blocks))
 
 
 def made_plan(

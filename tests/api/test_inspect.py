@@ -21,8 +21,21 @@ from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.targets import load_target
 from snnc.inspect import FORMATS, Subject, render, summarise, write
-from snnc.inspect.profile import CODES, slim
+from snnc.inspect.profile import slim
 
+NAMES = {
+    "forward: relays": "F1 relay",
+    "forward: neurons": "F2 neurons",
+    "loss: adjoints": "L1 loss",
+    "loss: sum": "L2 loss",
+    "backward: relays and source gradients": "B1 relay and source gradients",
+    "backward: neurons": "B2 neurons",
+    "update: private gradients": "U1 private gradients",
+    "update: optimiser": "U1 update",
+    "update: replicas": "copy c1_w to c1_w",
+    "update: weight copies": "copy c1_w to c1_w_rows",
+}
+"""What the emitted program calls the supersteps of a plan."""
 EVIL = ['"; system("touch x"); //', "<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "\x1b[31mred\n{{ 7 * 7 }}"]
 
 
@@ -179,8 +192,8 @@ def test_a_summary_is_plain_data() -> None:
 
 def test_emulated_numbers_of_each_tile_are_kept_by_step() -> None:
     plan, _ = planned()
-    known = [p for p in plan.phases if p.name in CODES]
-    steps = [{"name": f"{CODES[p.name][0]} x", "executions": 2 * p.runs, "compute_cycles_busiest": 10.0} for p in known]
+    known = [p for p in plan.phases if p.name in NAMES]
+    steps = [{"name": NAMES[p.name], "executions": 2 * p.runs, "compute_cycles_busiest": 10.0} for p in known]
     per_tile = {"compute_cycles": [8, 4] + [0] * 1470, "memory": {"total": [100] * 1472}}
     kept = json.loads(json.dumps(slim({"steps": steps, "per_tile": per_tile})))
     assert "per_tile" not in kept

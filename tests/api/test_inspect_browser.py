@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +60,7 @@ def test_the_page_of_a_small_machine_works(tmp_path: Path, dark: bool) -> None:
             one.page.click(f"#views [data-view={name}]")
             assert one.page.get_attribute(f"#views [data-view={name}]", "aria-pressed") == "true"
             seen.append(colours(one))
-        assert all(a != b for a, b in zip(seen, seen[1:], strict=False)), "every view looks different"
+        assert all(a != b for a, b in pairwise(seen)), "every view looks different"
         assert one.page.locator("#rasters .raster").count() == 3
         assert len(colours(one, ".raster canvas")) > 1
         assert one.page.locator(".lane.thin").count() > 0

@@ -10,6 +10,7 @@ import sys
 import xml.etree.ElementTree as ET
 import zlib
 from functools import cache
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -22,8 +23,15 @@ from snnc.inspect.png import ramped
 
 EVIL = '"]; evil [label="<script>alert(1)</script>\\N \x1b\x00\n{{ 7 * 7 }} ünï→'
 MOST_BYTES = {
-    "html": 3_000_000, "text": 60_000, "json": 6_000_000, "svg": 3_000_000, "png": 1_000_000, "graphml": 400_000, "dot": 200_000, "trace": 100_000,
-}  # fmt: skip
+    "html": 3_000_000,
+    "text": 60_000,
+    "json": 6_000_000,
+    "svg": 3_000_000,
+    "png": 1_000_000,
+    "graphml": 400_000,
+    "dot": 200_000,
+    "trace": 100_000,
+}
 
 
 @cache
@@ -122,7 +130,7 @@ def test_trace_follows_the_trace_event_format(size: str) -> None:
     assert set(tracks) <= set(names)
     assert {names[1, tid] for pid, tid in tracks if pid == 1} == {"superstep", "compute", "sync", "exchange"}
     for spans in tracks.values():
-        for (start, length), (following, _) in zip(spans, spans[1:], strict=False):
+        for (start, length), (following, _) in pairwise(spans):
             assert start + length <= following + 1e-6
     whole = sum(length for key, spans in tracks.items() if key[0] == 1 and names[key] != "superstep" for _, length in spans)
     assert whole == pytest.approx(1e6 * plan.seconds)
