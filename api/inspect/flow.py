@@ -146,6 +146,7 @@ def _path(source: Box, target: Box) -> tuple[str, float, float]:
     x0, y0, x1 = source.x + WIDTH / 2, source.y + HEIGHT, target.x + WIDTH / 2
     if target.y > source.y + HEIGHT:
         x1, y1 = target.x - 3, target.y + HEIGHT / 2
-        return f"M {x0} {y0} C {x0} {y0 + 34}, {x1 - 40} {y1 - 50}, {x1} {y1}", (x0 + x1) / 2, (y0 + y1) / 2 - 4
+        path = f"M {x0} {y0} v 8 q 0 6 -6 6 H {x1 - 8} q -6 0 -6 6 V {y1 - 6} q 0 6 6 6 H {x1}"
+        return path, (x0 + x1) / 2, y0 + 26
     y1 = target.y + HEIGHT + 3
     return f"M {x0} {y0} C {x0} {y0 + 44}, {x1} {y1 + 44}, {x1} {y1}", (x0 + x1) / 2, max(y0, y1) + 30

@@ -147,6 +147,6 @@ def _environment(*, escape: bool) -> jinja2.Environment:
 
 
 def _ranges(runs: list[list[int]]) -> str:
-    """Write runs of numbers: ``0 – 12, 20``, at most three of them."""
-    parts = [f"{first:,}" if count == 1 else f"{first:,} – {first + count - 1:,}" for first, count in runs[:3]]
-    return ", ".join(parts) + (f" and {len(runs) - 3:,} more" if len(runs) > 3 else "")
+    """Write runs of numbers: ``0 – 12, 20``, at most two of them."""
+    parts = [f"{first:,}" if count == 1 else f"{first:,} – {first + count - 1:,}" for first, count in runs[:2]]
+    return ", ".join(parts) + (" …" if len(runs) > 2 else "")

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.compiler.plan import BusPlan, Plan, Relay
-from snnc.inspect.places import LayerPlace, Places
+from snnc.inspect.places import BatchGroup, LayerPlace, Places
 
 Floats = npt.NDArray[np.float64]
 FLOAT, COUNT = 4, 4
@@ -230,9 +230,18 @@ class _Count:
         if known is None or not (known["weight_gradient"] and known["input_gradient"] and known["source"] in self.populations):
             return
         source, target = self.layer(known["source"]), self.layer(known["target"])
-        read = FLOAT * known["copied"] * self.by_chip(source.tiles, source.neurons)
-        share = self.by_chip(target.tiles, target.neurons)
-        self.add(known["target"], known["source"], KINDS[6], float(read.sum()), np.outer(share / share.sum(), read))
+        outputs = max(1, self.plan.populations[self.populations[known["target"]]].neurons)
+        for number, group in enumerate(source.groups):
+            other = target.groups[number * len(target.groups) // len(source.groups)]
+            held, read = _on_tiles(source, group), FLOAT * known["copied"] * source.neurons[np.isin(source.tiles, group.tiles)]
+            written = _on_tiles(target, other)
+            own = {t: FLOAT * known["copied"] * n * written[t] / outputs for t, n in held.items() if t in written}
+            local = self.by_chip(list(own), list(own.values())) if own else np.zeros(self.plan.target.chips)
+            wanted = self.by_chip(group.tiles, read)
+            share = self.by_chip(list(written), list(written.values())) / sum(written.values())
+            self.add(
+                known["target"], known["source"], KINDS[6], float(wanted.sum() - local.sum()), np.outer(share, wanted) - np.diag(local)
+            )
 
     def replicas(self, index: int) -> None:
         """Each replica owns a share of the parameters: it receives that share's gradients from all others and sends the new values back."""
@@ -246,6 +255,12 @@ class _Count:
         moved = share * (np.outer(chips.sum(axis=0), chips.sum(axis=0)) - chips.T @ chips)
         for kind in KINDS[7:]:
             self.add(population.id, population.id, kind, share * number * (number - 1), moved)
+
+
+def _on_tiles(layer: LayerPlace, group: BatchGroup) -> dict[int, int]:
+    """Neurons on each tile of a replica."""
+    inside = np.isin(layer.tiles, group.tiles)
+    return dict(zip(layer.tiles[inside].tolist(), layer.neurons[inside].tolist(), strict=True))
 
 
 def window_bytes(bus: BusPlan) -> int:

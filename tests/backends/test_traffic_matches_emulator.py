@@ -29,6 +29,18 @@ def test_bytes_between_layers_are_those_of_the_emitted_program(name):
         assert 0 <= rest // readers <= case.plan.target.tiles, (kind, emulated, counted)
 
 
+@pytest.mark.parametrize("name", ["recurrent", "feedback"])
+def test_bytes_of_new_weights_are_those_of_the_emitted_program(name):
+    case = project(name)
+    engine = case.open()
+    inputs, target = case.data()
+    engine.train_batch(inputs, target, 0.01)
+    moved = Subject(case.plan, summarise(case.program)).traffic.flows
+    copies = [s for s in engine.profile()["emulator"]["steps"] if s["name"].startswith("copy") and s["name"].endswith("_rows")]
+    emulated = sum((s["bytes_within_ipus"] + s["bytes_between_ipus"]) / s["executions"] for s in copies)
+    assert sum(flow.bytes for flow in moved if flow.kind == "weights to copies") == emulated > 0
+
+
 def test_bytes_over_links_are_those_of_the_emitted_program():
     case = project("learnable")
     engine = case.open()
