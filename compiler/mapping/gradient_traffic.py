@@ -10,7 +10,7 @@ import numpy as np
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cost import worker_cycles
 from snnc.compiler.mapping.gradient_windows import Reduction
-from snnc.compiler.mapping.grouping import Ints
+from snnc.compiler.mapping.grouping import Floats, Ints
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.traffic import FLOAT, Layout, Traffic
 from snnc.compiler.plan import Relay
@@ -41,15 +41,11 @@ def _partials(layout: Layout, traffic: Traffic, table: Mapping[str, Ints], tiles
     own = np.bincount(rows, weights=source == keys[0][rows], minlength=len(size))
     np.add.at(traffic.received, keys[0], size * (count - own))
     np.add.at(traffic.fragments, keys[0], count - own)
-    per_chip = layout.problem.target.tiles_per_chip
-    if layout.placement.chips > 1:
-        away = source // per_chip != keys[0][rows] // per_chip
-        np.add.at(traffic.link, keys[0][rows[away]] // per_chip, size[rows[away]])
+    _over_links(layout, traffic, source, keys[0][rows], size[rows])
 
 
 def add_sums_to_relays(layout: Layout, traffic: Traffic) -> None:
     """Before B1: the sums of stage one go to the relays of their samples."""
-    per_chip = layout.problem.target.tiles_per_chip
     for bus_id, reduction in layout.reductions.items():
         relays = layout.relays[layout.problem.bus[bus_id].source]
         table = _by_sample(reduction.table)
@@ -61,8 +57,17 @@ def add_sums_to_relays(layout: Layout, traffic: Traffic) -> None:
         np.add.at(traffic.sent, table["tile"][moved], size[moved])
         pieces = np.unique(np.stack([to, table["part"], table["tile"]])[:, moved], axis=1)
         np.add.at(traffic.fragments, pieces[0], 1.0)
-        away = moved & (to // per_chip != table["tile"] // per_chip)
-        np.add.at(traffic.link, to[away] // per_chip, size[away])
+        _over_links(layout, traffic, table["tile"], to, size)
+
+
+def _over_links(layout: Layout, traffic: Traffic, source: Ints, to: Ints, size: Floats) -> None:
+    """Bytes that cross chips between tiles, element by element."""
+    if not layout.several_chips:
+        return
+    per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
+    pairs = np.bincount(source // per_chip * chips + to // per_chip, weights=size, minlength=chips * chips)
+    for pair in np.flatnonzero(pairs).tolist():
+        traffic.flows.send(pair // chips, (pair % chips,), float(pairs[pair]))
 
 
 def _by_sample(table: Mapping[str, Ints]) -> dict[str, Ints]:

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
+
+import numpy as np
 
 from snnc.compiler.mapping.bounds import balance_bound, ideal_bound
-from snnc.compiler.mapping.buses import Bus, make_buses
-from snnc.compiler.mapping.capacity import check_names, expected_activity, expected_near
-from snnc.compiler.mapping.cost import network_costs
+from snnc.compiler.mapping.buses import Bus
+from snnc.compiler.mapping.capacity import check_names
 from snnc.compiler.mapping.errors import MappingOptionError
 from snnc.compiler.mapping.grouping import column_groups, sample_groups, split, split_samples
-from snnc.compiler.mapping.network import Layer, Network, Source, describe
+from snnc.compiler.mapping.knobs import Trial
+from snnc.compiler.mapping.network import Layer, Source, describe
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.predict import cycles_by_tile, supersteps
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.request import Gradients, Request
 from snnc.compiler.mapping.schedule import make_schedule
 from snnc.compiler.mapping.search import EFFORT, Priced, Search
 from snnc.compiler.mapping.strategies import SNNC, check_strategy
 from snnc.compiler.mapping.supported import check_supported
 from snnc.compiler.mapping.tile_range import TileRange
-from snnc.compiler.mapping.too_big import baseline_too_big, too_big
+from snnc.compiler.mapping.too_big import baseline_too_big, bytes_at_least, too_big
 from snnc.compiler.mapping.traffic import Layout
 from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Plan, PopulationPlan
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
-Gradients: TypeAlias = Literal["auto", "dense", "windowed"]
 Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
 MOST_FLIPS: Final = 8
 """With more sources than these, gradients come back to all of them in one way."""
@@ -105,49 +107,41 @@ def make_plan(
     check_supported(program)
     network = describe(program, training)
     check_names(network, activity, capacity, near, gradient_capacity)
-    schedule = make_schedule(network)
-    expected = expected_activity(network, activity)
-    likely = expected_near(network, near, expected)
-    costs = network_costs(network)
-    found: list[Search] = []
-    for windowed in _windowed(network, gradients):
-        first: Placement | None = None
-        for sizes in _window_sizes(activity, near if windowed else None, capacity, mode):
-            buses, bus_of = make_buses(network, schedule, sizes[0], capacity, sizes[1], gradient_capacity)
-            search = Search(Problem(network, schedule, buses, bus_of, costs, expected, target, steps, batch, mode, likely, windowed))
-            if placer is not None:
-                found.append(search.run_given(placer(search.problem)))
-            elif strategy != SNNC:
-                found.append(search.run_baseline(strategy, chips))
-            else:
-                found.append(search.run(chips) if first is None else search.run_as(first))
-            first = first or (search.best.layout.placement if search.best else None)
+    request = Request(
+        network, make_schedule(network), target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients
+    )
+    found = list(_searches(request, strategy, placer))
     fastest = min(found, key=Search.cycles)
     if strategy == SNNC and placer is None:
         fastest = min([fastest, *_other_ways(fastest, gradients)], key=Search.cycles)
         fastest.refine(EFFORT if effort is None else effort)
-    best = fastest.best
-    if best is None and strategy != SNNC:
+    if fastest.best is not None:
+        return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
+    if strategy != SNNC:
         raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
-    if best is None:
-        raise too_big(found[0].problem, found[0].misfit, _larger_target(found[0].problem))
-    return _plan(program.name, best, activity_source, chips or target.chips, strategy)
+    raise too_big(found[0].problem, found[0].misfit, None if placer is not None else (request, _attempt))
 
 
-def _able(network: Network) -> frozenset[Source]:
-    """Sources whose gradients may come back in windows."""
-    return frozenset(link.source for link in network.links if link.dense and link.input_gradient and link.source.windowed)
-
-
-def _windowed(network: Network, gradients: Gradients) -> tuple[frozenset[Source], ...]:
-    """Sets of sources to try whose gradients come back in windows: none, and all that may."""
-    none, all_ = frozenset[Source](), _able(network)
-    return tuple(dict.fromkeys({"dense": (none,), "windowed": (all_,), "auto": (none, all_)}[gradients]))
+def _searches(request: Request, strategy: str, placer: Placer | None) -> Iterator[Search]:
+    """Search once for each way to size the windows, the later times on as many chips as the first; anew for the other way of gradients."""
+    first: dict[frozenset[Source], Search] = {}
+    for problem in request.problems():
+        search, known = Search(problem), first.get(problem.windowed)
+        if placer is not None:
+            search.run_given(placer(problem))
+        elif strategy != SNNC:
+            search.run_baseline(strategy, request.chips)
+        elif known is None or known.best is None:
+            search.run(request.chips)
+        else:
+            search.run_as(known.best.layout.placement)
+        first.setdefault(problem.windowed, search)
+        yield search
 
 
 def _other_ways(fastest: Search, gradients: Gradients) -> Iterator[Search]:
     """Lay out the fastest placement with the gradients of each of several sources the other way."""
-    able = sorted(_able(fastest.problem.network), key=lambda source: source.buffer)
+    able = sorted(fastest.problem.network.windowed, key=lambda source: source.buffer)
     if gradients != "auto" or fastest.best is None or not 1 < len(able) <= MOST_FLIPS:
         return
     for source in able:
@@ -155,17 +149,17 @@ def _other_ways(fastest: Search, gradients: Gradients) -> Iterator[Search]:
         yield Search(other).run_given([fastest.best.layout.placement])
 
 
-def _window_sizes(
-    activity: Mapping[str, float] | None, near: Mapping[str, float] | None, capacity: Mapping[str, int] | int | None, mode: Mode
-) -> tuple[tuple[Mapping[str, float] | None, Mapping[str, float] | None], ...]:
-    """Activities to size windows by: small windows that may be followed by further ones, and windows that hold everything.
-
-    Small windows save bytes but cost a test for further ones in every iteration. Whatever the user gave is kept.
-    """
-    if mode != "exact" or not activity:
-        return ((activity, near),)
-    forward = (activity, None) if capacity is None else (activity,)
-    return tuple((spikes, entries) for entries in ((near, None) if near else (None,)) for spikes in forward)
+def _attempt(request: Request, *, quick: bool) -> Trial:
+    """Plan a changed request: bytes of the fullest tile of the fastest plan (quick: of any), or of the one that misses by least."""
+    if quick:
+        found = [Search(problem).run_quickly(request.chips) for problem in request.problems()]
+    else:
+        found = list(_searches(request, SNNC, None))
+    best = min(found, key=Search.cycles).best
+    if best is not None:
+        return Trial(int(np.sum(list(best.memory.values()), axis=0).max()), best.layout.placement.chips)
+    misfit = found[0].misfit
+    return Trial(bytes_at_least(found[0].problem) if misfit is None else misfit[0], 0)
 
 
 def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:
@@ -208,19 +202,6 @@ def _bus(layout: Layout, bus: Bus) -> BusPlan:
         relays=layout.relays[bus.source],
         gradient=layout.reductions[bus.id].to_plan() if bus.id in layout.reductions else None,
     )
-
-
-def _larger_target(problem: Problem) -> str | None:
-    """Name of the smallest machine with more chips of the same kind on which the network fits."""
-    from snnc.compiler.targets import load_target, target_names
-
-    mine = problem.target
-    known = sorted((load_target(name) for name in target_names()), key=lambda t: (t.chips, t.name))
-    for other in known:
-        same = (other.ipu_version, other.tiles_per_chip, other.tile_bytes) == (mine.ipu_version, mine.tiles_per_chip, mine.tile_bytes)
-        if same and other.chips > mine.chips and Search(replace(problem, target=other)).run(other.chips).best is not None:
-            return other.name
-    return None
 
 
 def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: str, gradients: str) -> None:

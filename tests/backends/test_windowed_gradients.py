@@ -14,7 +14,7 @@ from snnc.activity import measure_activity
 from snnc.compiler.graph import Graph, Input, Output, Population
 from snnc.compiler.neurons import LI, LIF, CubaLIF
 from snnc.compiler.surrogates import boxcar, piecewise_linear
-from snnc.inspect.profile import measured_phases
+from snnc.inspect.profile import read_profile
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -159,7 +159,9 @@ def test_predicted_cycles_of_windowed_gradients_are_those_of_the_emulator():
     engine = case.open()
     engine.train_batch(inputs, target, 1e-3)
     profile = engine.profile()["emulator"]
-    measured = measured_phases(profile if isinstance(profile, dict) else json.loads(profile))
+    emulation = read_profile(case.plan, profile if isinstance(profile, dict) else json.loads(profile))
+    assert emulation is not None
+    measured = emulation.phases
     phases = {p.name: p for p in case.plan.phases}
     for name in (
         "forward: relays",
