@@ -165,8 +165,10 @@ def relay_load(layout: Layout, *, compact: bool) -> Load:
     problem, load = layout.problem, Load(layout)
     for source in problem.network.sources:
         words = relay_words(problem, source, layout.ranges)
-        for relay in layout.relays[source]:
-            load.add(relay.tile, relay_cycles(problem, source, words, relay.samples, compact=compact), 1)
+        relays = layout.relays[source]
+        cycles = {n: relay_cycles(problem, source, words, n, compact=compact) for n in {relay.samples for relay in relays}}
+        for relay in relays:
+            load.add(relay.tile, cycles[relay.samples], 1)
     return load
 
 
