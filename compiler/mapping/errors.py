@@ -147,3 +147,16 @@ class BaselineTooBigError(TooBigError):
     def __init__(self, text: str, needed: int) -> None:
         super().__init__(text)
         self.needed = needed
+
+
+class PictureToolError(SnncError):
+    """A report as PNG needs Pillow, which is not installed."""
+
+    code = "SNNC-E319"
+    exit_code = 3
+
+
+class RecordingError(SnncError):
+    """Recorded spikes are too many to keep, have no place to go, or are damaged."""
+
+    code = "SNNC-E320"

@@ -95,36 +95,44 @@ def make_plan(
     network = describe(program, training)
     check_names(network, activity, capacity)
     request = Request(network, make_schedule(network), target, steps, batch, mode, activity, capacity, chips)
+    found = list(_searches(request, strategy, placer))
+    fastest = min(found, key=Search.cycles)
     effort = EFFORT if effort is None else effort
-    if placer is not None:
-        found = [Search(problem).run_given(placer(problem)) for problem in request.problems()]
-    elif strategy != SNNC:
-        found = [Search(problem).run_baseline(strategy, chips) for problem in request.problems()]
-    else:
-        found = _searches(request, effort)
-    best = min(found, key=Search.cycles).best
-    if best is None and strategy != SNNC:
+    if strategy == SNNC and placer is None:
+        fastest.refine(effort)
+    if fastest.best is not None:
+        return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
+    if strategy != SNNC:
         raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
-    if best is None:
-        again = (request, partial(_attempt, effort=effort)) if placer is None else None
-        raise too_big(found[0].problem, found[0].misfit, again)
-    return _plan(program.name, best, activity_source, chips or target.chips, strategy)
+    again = (request, partial(_attempt, effort=effort)) if placer is None else None
+    raise too_big(found[0].problem, found[0].misfit, again)
 
 
-def _searches(request: Request, effort: int) -> list[Search]:
-    """Search once for each way to size the windows, and refine the fastest."""
-    found: list[Search] = []
+def _searches(request: Request, strategy: str, placer: Placer | None) -> Iterator[Search]:
+    """Search once for each way to size the windows, the later times on as many chips as the first."""
+    first: Search | None = None
     for problem in request.problems():
-        first = found[0].best if found else None
-        found.append(Search(problem).run(request.chips) if first is None else Search(problem).run_as(first.layout.placement))
-    min(found, key=Search.cycles).refine(effort)
-    return found
+        search = Search(problem)
+        if placer is not None:
+            search.run_given(placer(problem))
+        elif strategy != SNNC:
+            search.run_baseline(strategy, request.chips)
+        elif first is None or first.best is None:
+            search.run(request.chips)
+        else:
+            search.run_as(first.best.layout.placement)
+        first = first or search
+        yield search
 
 
 def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
     """Plan a changed request: bytes of the fullest tile of the fastest plan (quick: of any), or of the one that misses by least."""
-    found = [Search(problem).run_quickly(request.chips) for problem in request.problems()] if quick else _searches(request, effort)
-    best = min(found, key=Search.cycles).best
+    if quick:
+        found = [Search(problem).run_quickly(request.chips) for problem in request.problems()]
+    else:
+        found = list(_searches(request, SNNC, None))
+    fastest = min(found, key=Search.cycles)
+    best = fastest.best if quick else fastest.refine(effort).best
     if best is not None:
         return Trial(int(np.sum(list(best.memory.values()), axis=0).max()), best.layout.placement.chips)
     misfit = found[0].misfit

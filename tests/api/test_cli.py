@@ -194,13 +194,44 @@ def test_activity_is_measured_on_the_given_data(project, data, tmp_path, capsys)
     assert json.loads(capsys.readouterr().out)["plan"]["activity"] == "measured on d.npz"
 
 
-@pytest.mark.parametrize(("format_", "holds"), [("html", "<html"), ("svg", "<svg"), ("text", "schedule"), ("json", "{")])
-def test_inspect_draws_a_compiled_project(project, tmp_path, capsys, format_, holds):
+FORMATS = {
+    "html": b"<html",
+    "svg": b"<svg",
+    "png": b"PNG",
+    "text": b"schedule",
+    "json": b"{",
+    "graphml": b"<graphml",
+    "dot": b"digraph",
+    "trace": b"traceEvents",
+}
+
+
+def test_inspect_draws_a_compiled_project(project, tmp_path, capsys):
     assert cli.run_command(["compile", str(project), "--steps", "9", "-o", str(tmp_path / "q")]) == 0
-    assert cli.run_command(["inspect", str(tmp_path / "q"), "--format", format_, "-o", str(tmp_path / "report")]) == 0
-    assert holds in (tmp_path / "report").read_text()
+    for format_, holds in FORMATS.items():
+        assert cli.run_command(["inspect", str(tmp_path / "q"), "--format", format_, "-o", str(tmp_path / f"report.{format_}")]) == 0
+        assert holds in (tmp_path / f"report.{format_}").read_bytes()
     capsys.readouterr()
-    refused(capsys, ["inspect", tmp_path / "q", "--format", "pdf"], "SNNC-E3")
+    refused(capsys, ["inspect", tmp_path / "q", "--format", "pdf"], "SNNC-E315")
+    refused(capsys, ["inspect", tmp_path / "q", "--format", "svg", "--compare", tmp_path / "q"], "SNNC-E315")
+    refused(capsys, ["inspect", tmp_path / "none.json"], "SNNC-E526")
+    (tmp_path / "bad.json").write_text("[]")
+    refused(capsys, ["inspect", tmp_path / "q", "--compare", tmp_path / "bad.json"], "SNNC-E314")
+    (tmp_path / "q" / "model" / "recording.npz").write_bytes(b"PK")
+    refused(capsys, ["inspect", tmp_path / "q"], "SNNC-E320")
+    assert not (tmp_path / "q" / "report.html").exists()
+
+
+def test_inspect_compares_two_projects_and_plans(project, tmp_path, capsys):
+    for name, batch in (("a", 8), ("b", 16)):
+        assert cli.run_command(["compile", str(project), "--steps", "9", "--batch", str(batch), "-o", str(tmp_path / name)]) == 0
+    capsys.readouterr()
+    assert cli.run_command(["inspect", str(tmp_path / "a"), "--compare", str(tmp_path / "b"), "--format", "text"]) == 0
+    assert "times as fast" in capsys.readouterr().out
+    assert cli.run_command(["inspect", str(tmp_path / "a" / "plan.json"), "--compare", str(tmp_path / "b" / "plan.json")]) == 0
+    assert (tmp_path / "a" / "plan.comparison.html").read_text().count("compared") > 1
+    assert cli.run_command(["inspect", str(tmp_path / "a")]) == 0
+    assert sorted(p.name for p in (tmp_path / "a").glob("*.html")) == ["plan.comparison.html", "report.html"]
 
 
 def test_dump_after_prints_the_graph_behind_a_pass(project, tmp_path, capsys):
