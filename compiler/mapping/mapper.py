@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -96,13 +97,15 @@ def make_plan(
     request = Request(network, make_schedule(network), target, steps, batch, mode, activity, capacity, chips)
     found = list(_searches(request, strategy, placer))
     fastest = min(found, key=Search.cycles)
+    effort = EFFORT if effort is None else effort
     if strategy == SNNC and placer is None:
-        fastest.refine(EFFORT if effort is None else effort)
+        fastest.refine(effort)
     if fastest.best is not None:
         return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
     if strategy != SNNC:
         raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
-    raise too_big(found[0].problem, found[0].misfit, None if placer is not None else (request, _attempt))
+    again = (request, partial(_attempt, effort=effort)) if placer is None else None
+    raise too_big(found[0].problem, found[0].misfit, again)
 
 
 def _searches(request: Request, strategy: str, placer: Placer | None) -> Iterator[Search]:
@@ -122,13 +125,14 @@ def _searches(request: Request, strategy: str, placer: Placer | None) -> Iterato
         yield search
 
 
-def _attempt(request: Request, *, quick: bool) -> Trial:
+def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
     """Plan a changed request: bytes of the fullest tile of the fastest plan (quick: of any), or of the one that misses by least."""
     if quick:
         found = [Search(problem).run_quickly(request.chips) for problem in request.problems()]
     else:
         found = list(_searches(request, SNNC, None))
-    best = min(found, key=Search.cycles).best
+    fastest = min(found, key=Search.cycles)
+    best = fastest.best if quick else fastest.refine(effort).best
     if best is not None:
         return Trial(int(np.sum(list(best.memory.values()), axis=0).max()), best.layout.placement.chips)
     misfit = found[0].misfit

@@ -11,7 +11,7 @@ Data that lies on the reading tile is not moved.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -81,10 +81,13 @@ class Layout:
         """Tile range of the population `name`."""
         return self.ranges[name]
 
-    def chips_of(self, tiles: Ints) -> range:
-        """Chips of a run of tiles."""
-        per_chip = self.problem.target.tiles_per_chip
-        return range(int(tiles[0]) // per_chip, int(tiles[-1]) // per_chip + 1)
+    def chips_of(self, tiles: Ints) -> Sequence[int]:
+        """Chips of tiles in ascending order."""
+        first, last = self.chip_of(int(tiles[0])), self.chip_of(int(tiles[-1]))
+        if last - first < 2 or tiles[-1] - tiles[0] + 1 == len(tiles):
+            return range(first, last + 1)
+        found: list[int] = np.unique(tiles // self.problem.target.tiles_per_chip).tolist()
+        return found
 
     def chip_of(self, tile: int) -> int:
         """Chip of one tile."""
@@ -94,9 +97,9 @@ class Layout:
         """Sum amounts of tiles over their chips."""
         chips = self.chips_of(tiles)
         if len(chips) == 1:
-            return {chips.start: float(np.sum(amounts))}
-        sums = np.bincount(tiles // self.problem.target.tiles_per_chip - chips.start, weights=amounts, minlength=len(chips))
-        return dict(zip(chips, sums.tolist(), strict=True))
+            return {chips[0]: float(np.sum(amounts))}
+        sums = np.bincount(tiles // self.problem.target.tiles_per_chip - chips[0], weights=amounts)
+        return {chip: float(sums[chip - chips[0]]) for chip in chips}
 
     @property
     def several_chips(self) -> bool:
