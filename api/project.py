@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Mapping
@@ -63,7 +64,14 @@ def lowered(graph: Graph, chosen: Options) -> StepProgram:
     """Write `graph` as a step program in a form that the target runs."""
     if chosen.target != REFERENCE:
         graph = FillSparse(trains=chosen.loss is not None)(graph)
-    return lower(graph, loss=chosen.loss, optimizer=chosen.optimizer, surrogate=chosen.surrogate, steps=chosen.steps)
+    return lower(
+        graph,
+        loss=chosen.loss,
+        optimizer=chosen.optimizer,
+        surrogate=chosen.surrogate,
+        gradient_window=chosen.gradient_window,
+        steps=chosen.steps,
+    )
 
 
 def map_program(
@@ -86,11 +94,19 @@ def map_program(
     if activity is None:
         return make(capacity=chosen.capacity)
     widths = {name: math.prod(program.buffers[name].shape) for name in activity.mean}
-    candidates: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
+    forward: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
+    backward: list[Mapping[str, int]] = [widths, activity.gradient_capacities(program)] if activity.near else [{}]
+    candidates = list(itertools.product(forward, backward))
     plans: list[Plan] = []
-    for last, capacity in enumerate(candidates, 1 - len(candidates)):
+    for last, (capacity, entries) in enumerate(candidates, 1 - len(candidates)):
         try:
-            plan = make(activity=activity.mean, activity_source=activity.source, capacity=capacity)
+            plan = make(
+                activity=activity.mean,
+                activity_source=activity.source,
+                capacity=capacity,
+                near=activity.near,
+                gradient_capacity={name: entries[name] for name in activity.near},
+            )
         except TooBigError:
             if last == 0 and not plans:
                 raise

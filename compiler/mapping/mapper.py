@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -18,18 +19,21 @@ from snnc.compiler.mapping.network import Layer, describe
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.predict import cycles_by_tile, supersteps
 from snnc.compiler.mapping.problem import Problem
-from snnc.compiler.mapping.request import Request
+from snnc.compiler.mapping.request import Gradients, Request, able_to_return
 from snnc.compiler.mapping.schedule import make_schedule
 from snnc.compiler.mapping.search import EFFORT, Priced, Search
 from snnc.compiler.mapping.strategies import SNNC, check_strategy
 from snnc.compiler.mapping.supported import check_supported
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.too_big import baseline_too_big, bytes_at_least, too_big
-from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Plan, PopulationPlan, Relay
+from snnc.compiler.mapping.traffic import Layout
+from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Plan, PopulationPlan
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
 Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
+MOST_FLIPS: Final = 8
+"""With more sources than these, gradients come back to all of them in one way."""
 
 
 def make_plan(
@@ -43,6 +47,9 @@ def make_plan(
     activity_source: str = "assumed",
     capacity: Mapping[str, int] | int | None = None,
     mode: Mode = "exact",
+    near: Mapping[str, float] | None = None,
+    gradient_capacity: Mapping[str, int] | int | None = None,
+    gradients: Gradients = "auto",
     chips: int | None = None,
     strategy: str = "snnc",
     placer: Placer | None = None,
@@ -66,6 +73,13 @@ def make_plan(
         Events a sample that a window holds: for all buses, or by StepProgram buffer. None: from measured activity, else the width.
     mode
         What happens to more events than that: "exact" sends further windows, "drop" keeps the lowest ids.
+    near
+        Measured neurons that take gradient (that spiked, or are inside the surrogate's support), a value and step, by buffer.
+    gradient_capacity
+        Entries a sample that a window of the backward pass holds, as `capacity`.
+    gradients
+        How gradients come back to sources of spikes whose surrogate has bounded support: "windowed", only for neurons inside it;
+        "dense", for all; "auto", whichever is predicted to be faster.
     chips
         How many chips of the target to use; None: as many as make the predicted step fastest.
     strategy
@@ -90,16 +104,17 @@ def make_plan(
         The strategy is not known, its partitioner is not installed, or no form of it fits.
     """
     check_strategy(strategy)
-    _check(target, steps=steps, batch=batch, chips=chips, mode=mode)
+    _check(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients)
     check_supported(program)
     network = describe(program, training)
-    check_names(network, activity, capacity)
-    request = Request(network, make_schedule(network), target, steps, batch, mode, activity, capacity, chips)
+    check_names(network, activity, capacity, near, gradient_capacity)
+    schedule = make_schedule(network)
+    request = Request(network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
     found = list(_searches(request, strategy, placer))
     fastest = min(found, key=Search.cycles)
     effort = EFFORT if effort is None else effort
     if strategy == SNNC and placer is None:
-        fastest.refine(effort)
+        fastest = min([fastest, *_other_ways(fastest, gradients)], key=Search.cycles).refine(effort)
     if fastest.best is not None:
         return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
     if strategy != SNNC:
@@ -112,6 +127,8 @@ def _searches(request: Request, strategy: str, placer: Placer | None) -> Iterato
     """Search once for each way to size the windows, the later times on as many chips as the first."""
     first: Search | None = None
     for problem in request.problems():
+        if first is not None and first.problem.windowed != problem.windowed:
+            first = None
         search = Search(problem)
         if placer is not None:
             search.run_given(placer(problem))
@@ -139,6 +156,16 @@ def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
     return Trial(bytes_at_least(found[0].problem) if misfit is None else misfit[0], 0)
 
 
+def _other_ways(fastest: Search, gradients: Gradients) -> Iterator[Search]:
+    """Lay out the fastest placement with the gradients of each of several sources the other way."""
+    able = sorted(able_to_return(fastest.problem.network), key=lambda source: source.buffer)
+    if gradients != "auto" or fastest.best is None or not 1 < len(able) <= MOST_FLIPS:
+        return
+    for source in able:
+        other = replace(fastest.problem, windowed=fastest.problem.windowed ^ {source})
+        yield Search(other).run_given([fastest.best.layout.placement])
+
+
 def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:
     """Write down a layout; `usable`: chips that it might have taken."""
     layout, problem = best.layout, best.layout.problem
@@ -152,7 +179,7 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
         interval=problem.schedule.interval,
         iterations=problem.schedule.iterations(problem.steps),
         populations=tuple(_population(problem, layer, layout.range_of(layer)) for layer in problem.network.layers),
-        buses=tuple(_bus(problem, bus, layout.relays[bus.source]) for bus in problem.buses),
+        buses=tuple(_bus(layout, bus) for bus in problem.buses),
         connections=tuple(ConnectionPlan(link.id, problem.bus_of[link.id], link.delay, link.target) for link in problem.network.links),
         activity=dict(problem.activity),
         activity_source=activity_source,
@@ -166,7 +193,7 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
     )
 
 
-def _bus(problem: Problem, bus: Bus, relays: tuple[Relay, ...]) -> BusPlan:
+def _bus(layout: Layout, bus: Bus) -> BusPlan:
     return BusPlan(
         id=bus.id,
         source=bus.source.owner,
@@ -175,12 +202,13 @@ def _bus(problem: Problem, bus: Bus, relays: tuple[Relay, ...]) -> BusPlan:
         kind="events" if bus.events else "values",
         lag=bus.lag,
         capacity=bus.capacity,
-        mode=problem.mode,
-        relays=relays,
+        mode=layout.problem.mode,
+        relays=layout.relays[bus.source],
+        gradient=layout.reductions[bus.id].to_plan() if bus.id in layout.reductions else None,
     )
 
 
-def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: str) -> None:
+def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: str, gradients: str) -> None:
     for name, value in (("steps", steps), ("batch", batch)):
         if value < 1:
             raise MappingOptionError(f"{name} is {value}; it is 1 or more.")
@@ -188,6 +216,8 @@ def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: s
         raise MappingOptionError(f"chips is {chips}; the target {target.name} has 1 to {target.chips}.")
     if mode not in ("exact", "drop"):
         raise MappingOptionError(f"mode is {mode!r}; it is 'exact' or 'drop'.")
+    if gradients not in ("auto", "dense", "windowed"):
+        raise MappingOptionError(f"gradients is {gradients!r}; it is 'auto', 'dense' or 'windowed'.")
 
 
 def _population(problem: Problem, layer: Layer, where: TileRange) -> PopulationPlan:
