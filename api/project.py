@@ -21,6 +21,7 @@ from snnc.compiler.passes.fill_sparse import FillSparse
 from snnc.compiler.plan import Plan
 from snnc.compiler.sparse import entries_of
 from snnc.compiler.step_program import StepProgram
+from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
 from snnc.errors import ProjectFolderError, StepsNeededError
 from snnc.graph_file import save_graph
@@ -67,16 +68,33 @@ def lowered(graph: Graph, chosen: Options) -> StepProgram:
 
 
 def map_program(
-    program: StepProgram, chosen: Options, activity: Activity | None = None, *, strategy: str = "snnc", chips: int | None = None
+    program: StepProgram,
+    chosen: Options,
+    activity: Activity | None = None,
+    *,
+    machine: Target | None = None,
+    strategy: str = "snnc",
+    chips: int | None = None,
 ) -> Plan:
     """Map a lowered program; with an activity, take the faster of windows that hold everything and windows that hold what was seen.
+
+    Parameters
+    ----------
+    program, chosen
+        The program, and what was asked for.
+    activity
+        Measured or assumed spikes.
+    machine
+        In place of the target that `chosen` names.
+    strategy, chips
+        As :func:`~snnc.compiler.mapping.make_plan` takes them.
 
     Raises
     ------
     StepsNeededError
         A machine needs a fixed number of steps, and none is known.
     """
-    target, steps = load_target(chosen.target), program.steps
+    target, steps = machine or load_target(chosen.target), program.steps
     if steps is None:
         raise StepsNeededError(
             f"{program.name!r} runs any number of steps, and {chosen.target} needs to know it; give steps (--steps 100)."
