@@ -103,6 +103,8 @@ def map_program(
     make = partial(make_plan, program, target, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
     if activity is None:
         return make(capacity=chosen.capacity)
+    if not activity.peak:
+        return make(activity=activity.mean, activity_source=activity.source, capacity=chosen.capacity)
     widths = {name: math.prod(program.buffers[name].shape) for name in activity.mean}
     candidates: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
     plans: list[Plan] = []

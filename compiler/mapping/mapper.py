@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import partial
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -19,12 +20,12 @@ from snnc.compiler.mapping.errors import MappingOptionError
 from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups, split
 from snnc.compiler.mapping.memory import memory_by_tile
 from snnc.compiler.mapping.network import Layer, describe
-from snnc.compiler.mapping.placement import Placement, chip_counts, copy_counts, placements
+from snnc.compiler.mapping.placement import Placement, chip_counts, copy_counts, each_once, placements
 from snnc.compiler.mapping.predict import cycles_by_tile, phase, supersteps
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relays import Room, deal_relays
 from snnc.compiler.mapping.schedule import make_schedule
-from snnc.compiler.mapping.strategies import SNNC, check_strategy, deals, place
+from snnc.compiler.mapping.strategies import SNNC, check_strategy, placements_of
 from snnc.compiler.mapping.supported import check_supported
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.too_big import baseline_too_big, too_big
@@ -33,6 +34,7 @@ from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Phase, Plan
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
+Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
 BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
 """Parts of a tile that blocks may fill, tried in this order until relays find room."""
 
@@ -50,6 +52,7 @@ def make_plan(
     mode: Mode = "exact",
     chips: int | None = None,
     strategy: str = "snnc",
+    place: Placer | None = None,
 ) -> Plan:
     """Map `program` onto `target`.
 
@@ -73,6 +76,8 @@ def make_plan(
         How many chips of the target to use; None: as many as make the predicted step fastest.
     strategy
         How tiles are chosen: "snnc", or one of the baselines of :mod:`snnc.compiler.mapping.strategies`.
+    place
+        Where populations lie, in place of the search: the fastest of these placements is taken.
 
     Raises
     ------
@@ -94,14 +99,33 @@ def make_plan(
     check_names(network, activity, capacity)
     schedule = make_schedule(network)
     expected = expected_activity(network, activity)
-    buses, bus_of = make_buses(network, schedule, activity, capacity)
-    problem = Problem(network, schedule, buses, bus_of, network_costs(network), expected, target, steps, batch, mode)
-    search = Search(problem).run(chips) if strategy == SNNC else Search(problem).run_baseline(strategy, chips)
-    if search.best is None and strategy != SNNC:
-        raise baseline_too_big(problem, strategy, search.misfit)
-    if search.best is None:
-        raise too_big(problem, search.misfit, _larger_target(problem))
-    return _plan(program.name, search.best, activity_source, chips or target.chips, strategy)
+    costs = network_costs(network)
+    found: list[Search] = []
+    given = place if strategy == SNNC else partial(placements_of, strategy=strategy, chips=chips)
+    for measured in _window_sizes(activity, capacity, mode):
+        buses, bus_of = make_buses(network, schedule, measured, capacity)
+        search = Search(Problem(network, schedule, buses, bus_of, costs, expected, target, steps, batch, mode))
+        first = found[0].best if found else None
+        if given is not None:
+            found.append(search.run_given(given(search.problem)))
+        else:
+            found.append(search.run(chips) if first is None else search.run_as(first.layout.placement))
+    best = min((search.best for search in found if search.best is not None), key=lambda priced: priced.cycles, default=None)
+    if best is None and strategy != SNNC:
+        raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
+    if best is None:
+        raise too_big(found[0].problem, found[0].misfit, _larger_target(found[0].problem))
+    return _plan(program.name, best, activity_source, chips or target.chips, strategy)
+
+
+def _window_sizes(
+    activity: Mapping[str, float] | None, capacity: Mapping[str, int] | int | None, mode: Mode
+) -> tuple[Mapping[str, float] | None, ...]:
+    """Activities to size windows by: small windows that may be followed by further ones, and windows that hold everything.
+
+    Small windows save bytes but cost a test for further ones in every iteration. Whatever the user gave is kept.
+    """
+    return (activity, None) if activity and capacity is None and mode == "exact" else (activity,)
 
 
 def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:
@@ -216,13 +240,16 @@ class Search:
                 break
         return self
 
-    def run_baseline(self, strategy: str, chips: int | None) -> Search:
-        """Price every form of a baseline, with relays near their source and anywhere; on all numbers of chips, if none is given."""
-        for count in chip_counts(self.problem, chips):
-            for deal in deals(self.problem, strategy, count * self.problem.target.tiles_per_chip):
-                placement = place(self.problem, deal)
-                for near in (True, False):
-                    self.price(placement, near=near)
+    def run_given(self, found: Iterable[Placement]) -> Search:
+        """Try these placements, with relays near their source and anywhere."""
+        given = list(found)
+        for near in (True, False):
+            self._price_all(given, near=near)
+        return self
+
+    def run_as(self, placement: Placement) -> Search:
+        """Try as many chips and copies as `placement` has."""
+        self._run_copies(placement.chips, placement.copies)
         return self
 
     def _run_copies(self, chips: int, copies: int) -> None:
@@ -231,7 +258,7 @@ class Search:
         options = self._options(part)
         for share in BLOCK_SHARES:
             limit = share * part.target.tile_bytes
-            tight = [[option.within(limit) for option in some] for some in options]
+            tight = each_once(options, partial(_within, limit))
             found = list(placements(part, tight, chips, copies))
             if self._price_all(found, near=True) or self._price_all(found, near=False):
                 break
@@ -244,6 +271,10 @@ class Search:
     def _price_all(self, found: Sequence[Placement], *, near: bool) -> bool:
         fits = [self.price(placement, near=near) for placement in found]
         return any(fits)
+
+
+def _within(limit: float, some: Sequence[Choice]) -> list[Choice]:
+    return [option.within(limit) for option in some]
 
 
 def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
