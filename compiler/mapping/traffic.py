@@ -117,11 +117,7 @@ def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
     """Before F2 and B2: windows go to every tile that reads them (backward: where weight gradients are formed)."""
     problem, traffic = layout.problem, Traffic.none(layout.problem)
     for bus in problem.buses:
-        readers = [
-            layer
-            for layer in problem.network.layers
-            if any(problem.bus_of[link.id] == bus.id and (link.weight_gradient or not backward) for link in layer.incoming)
-        ]
+        readers = problem.readers(bus, backward=backward)
         if readers:
             _multicast(layout, traffic, bus, [layout.range_of(layer) for layer in readers])
     return traffic
