@@ -72,8 +72,8 @@ class PopulationPlan:
 
     @property
     def all_tiles(self) -> tuple[int, ...]:
-        """Tiles of all replicas, replica after replica."""
-        return tuple(tile for r in range(self.replicas) for tile in self.replica_tiles(r))
+        """Tiles that hold any of its blocks, replica after replica."""
+        return tuple(dict.fromkeys(block.tile for block in self.blocks))
 
     def replica_tiles(self, replica: int) -> range:
         """Tiles of one replica."""

@@ -20,6 +20,7 @@ from snnc.backends.poplar.relays import add_relays, counter_name
 from snnc.backends.poplar.schedule import add_clocks, add_loss, optimizer_context, programs
 from snnc.backends.poplar.tables import initial_values, plan_tables, safetensors, safetensors_header
 from snnc.backends.project import Chunk, whole_folder, write_file
+from snnc.compiler.mapping.cost import EVENT_SWEEP, SAMPLE_SWEEP, VALUE_SWEEP
 from snnc.compiler.mapping.plan_json import plan_to_json
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
@@ -127,6 +128,7 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "programs": programs(net),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in net.program.inputs],
         "net": net,
+        "sweep": {"events": EVENT_SWEEP, "values": VALUE_SWEEP, "samples": SAMPLE_SWEEP},
     }
 
 

@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TypeAlias
 
-import numpy as np
-
-from snnc.compiler.mapping.block_memory import block_bytes
 from snnc.compiler.mapping.bounds import balance_bound, ideal_bound
 from snnc.compiler.mapping.buses import Bus, make_buses
 from snnc.compiler.mapping.capacity import check_names, expected_activity
-from snnc.compiler.mapping.choices import Choice, choices
 from snnc.compiler.mapping.cost import network_costs
-from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.errors import MappingOptionError
-from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups, split
-from snnc.compiler.mapping.memory import memory_by_tile
+from snnc.compiler.mapping.grouping import column_groups, sample_groups, split, split_samples
 from snnc.compiler.mapping.network import Layer, describe
-from snnc.compiler.mapping.placement import Placement, chip_counts, copy_counts, each_once, placements
-from snnc.compiler.mapping.predict import cycles_by_tile, phase, supersteps
+from snnc.compiler.mapping.placement import Placement
+from snnc.compiler.mapping.predict import cycles_by_tile, supersteps
 from snnc.compiler.mapping.problem import Problem
-from snnc.compiler.mapping.relays import Room, deal_relays
 from snnc.compiler.mapping.schedule import make_schedule
-from snnc.compiler.mapping.strategies import SNNC, check_strategy, placements_of
+from snnc.compiler.mapping.search import EFFORT, Priced, Search
+from snnc.compiler.mapping.strategies import SNNC, check_strategy
 from snnc.compiler.mapping.supported import check_supported
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.too_big import baseline_too_big, too_big
-from snnc.compiler.mapping.traffic import Layout
-from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Phase, Plan, PopulationPlan, Relay
+from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Plan, PopulationPlan, Relay
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
 Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
-BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
-"""Parts of a tile that blocks may fill, tried in this order until relays find room."""
+Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
 
 
 def make_plan(
@@ -52,7 +43,8 @@ def make_plan(
     mode: Mode = "exact",
     chips: int | None = None,
     strategy: str = "snnc",
-    place: Placer | None = None,
+    placer: Placer | None = None,
+    effort: int | None = None,
 ) -> Plan:
     """Map `program` onto `target`.
 
@@ -76,8 +68,11 @@ def make_plan(
         How many chips of the target to use; None: as many as make the predicted step fastest.
     strategy
         How tiles are chosen: "snnc", or one of the baselines of :mod:`snnc.compiler.mapping.strategies`.
-    place
+    placer
         Where populations lie, in place of the search: the fastest of these placements is taken.
+    effort
+        Changes that local search tries around the best placement, in units of a network with one population on one tile: a
+        network twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.mapping.search.EFFORT`.
 
     Raises
     ------
@@ -101,16 +96,20 @@ def make_plan(
     expected = expected_activity(network, activity)
     costs = network_costs(network)
     found: list[Search] = []
-    given = place if strategy == SNNC else partial(placements_of, strategy=strategy, chips=chips)
     for measured in _window_sizes(activity, capacity, mode):
         buses, bus_of = make_buses(network, schedule, measured, capacity)
         search = Search(Problem(network, schedule, buses, bus_of, costs, expected, target, steps, batch, mode))
         first = found[0].best if found else None
-        if given is not None:
-            found.append(search.run_given(given(search.problem)))
+        if placer is not None:
+            found.append(search.run_given(placer(search.problem)))
+        elif strategy != SNNC:
+            found.append(search.run_baseline(strategy, chips))
         else:
             found.append(search.run(chips) if first is None else search.run_as(first.layout.placement))
-    best = min((search.best for search in found if search.best is not None), key=lambda priced: priced.cycles, default=None)
+    fastest = min(found, key=Search.cycles)
+    if strategy == SNNC and placer is None:
+        fastest.refine(EFFORT if effort is None else effort)
+    best = fastest.best
     if best is None and strategy != SNNC:
         raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
     if best is None:
@@ -169,20 +168,6 @@ def _bus(problem: Problem, bus: Bus, relays: tuple[Relay, ...]) -> BusPlan:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Priced:
-    """A layout that fits, with its memory and its predicted phases."""
-
-    layout: Layout
-    memory: dict[str, Ints]
-    phases: tuple[Phase, ...]
-
-    @property
-    def cycles(self) -> float:
-        """Predicted cycles of a training step."""
-        return sum(p.runs * (p.compute + p.sync + p.exchange) for p in self.phases)
-
-
 def _larger_target(problem: Problem) -> str | None:
     """Name of the smallest machine with more chips of the same kind on which the network fits."""
     from snnc.compiler.targets import load_target, target_names
@@ -206,116 +191,6 @@ def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: s
         raise MappingOptionError(f"mode is {mode!r}; it is 'exact' or 'drop'.")
 
 
-class Search:
-    """The fastest placement so far that fits, and the one that misses by least."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self._known: dict[int, tuple[tuple[Choice, ...], ...]] = {}
-        self.best: Priced | None = None
-        self.misfit: tuple[int, Layout, dict[str, Ints]] | None = None
-
-    def price(self, placement: Placement, *, near: bool) -> bool:
-        """Lay out and price one placement; tell whether it fits."""
-        layout = lay_out(self.problem, placement, near=near)
-        found = supersteps(layout)
-        memory = memory_by_tile(layout, found)
-        largest = int(np.sum(list(memory.values()), axis=0).max())
-        if largest > self.problem.target.tile_bytes:
-            if self.misfit is None or largest < self.misfit[0]:
-                self.misfit = largest, layout, memory
-            return False
-        priced = Priced(layout, memory, tuple(phase(layout, step) for step in found))
-        if self.best is None or priced.cycles < self.best.cycles:
-            self.best = priced
-        return True
-
-    def run(self, chips: int | None) -> Search:
-        """Try few chips first and stop once more of them no longer help; give blocks less of a tile where relays do not fit."""
-        for count in chip_counts(self.problem, chips):
-            before = self.best
-            for copies in copy_counts(self.problem, count):
-                self._run_copies(count, copies)
-            if before is not None and self.best is before:
-                break
-        return self
-
-    def run_given(self, found: Iterable[Placement]) -> Search:
-        """Try these placements, with relays near their source and anywhere."""
-        given = list(found)
-        for near in (True, False):
-            self._price_all(given, near=near)
-        return self
-
-    def run_as(self, placement: Placement) -> Search:
-        """Try as many chips and copies as `placement` has."""
-        self._run_copies(placement.chips, placement.copies)
-        return self
-
-    def _run_copies(self, chips: int, copies: int) -> None:
-        """Try `copies` groups of chips that share the batch."""
-        part = replace(self.problem, batch=self.problem.batch // copies)
-        options = self._options(part)
-        for share in BLOCK_SHARES:
-            limit = share * part.target.tile_bytes
-            tight = each_once(options, partial(_within, limit))
-            found = list(placements(part, tight, chips, copies))
-            if self._price_all(found, near=True) or self._price_all(found, near=False):
-                break
-
-    def _options(self, part: Problem) -> tuple[tuple[Choice, ...], ...]:
-        if part.batch not in self._known:
-            self._known[part.batch] = choices(part)
-        return self._known[part.batch]
-
-    def _price_all(self, found: Sequence[Placement], *, near: bool) -> bool:
-        fits = [self.price(placement, near=near) for placement in found]
-        return any(fits)
-
-
-def _within(limit: float, some: Sequence[Choice]) -> list[Choice]:
-    return [option.within(limit) for option in some]
-
-
-def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
-    """Deal relays and losses over tiles; `near`: relays lie on the chips of their source (of its first reader, for an input)."""
-    held = np.zeros(problem.target.tiles, dtype=np.int64)
-    ranges = {layer.id: where for layer, where in zip(problem.network.layers, placement.ranges, strict=True)}
-    for layer in problem.network.layers:
-        where = ranges[layer.id]
-        cut = Cut(where.replicas, where.columns)
-        held[where.tiles] += sum(block_bytes(problem, layer, cut, where.tile_neurons, where.tile_samples).values())
-    rooms = {}
-    for source in problem.network.sources:
-        owner = source.owner if not source.external else next(link.target for link in problem.network.links if link.source == source)
-        rooms[source] = _rooms(problem, placement, ranges[owner], near=near)
-    relays = deal_relays(problem, held, rooms, ranges)
-    return Layout(problem, placement, relays, _loss_tiles(problem, held, range(placement.chips * problem.target.tiles_per_chip)))
-
-
-def _rooms(problem: Problem, placement: Placement, where: TileRange, *, near: bool) -> list[Room]:
-    """Tiles for the relays of each group of chips: all of them, or those of the chips of `where`."""
-    per_chip, copies = problem.target.tiles_per_chip, placement.copies
-    group = -(-placement.chips // copies) * per_chip
-    each = where.replicas // copies
-    found = []
-    for copy, (sample, samples) in enumerate(split(problem.batch, copies)):
-        first, stop = copy * group, min((copy + 1) * group, placement.chips * per_chip)
-        if near:
-            mine = where.tiles[copy * each * where.width : (copy + 1) * each * where.width]
-            first, stop = int(mine.min()) // per_chip * per_chip, (int(mine.max()) // per_chip + 1) * per_chip
-        found.append(Room(first, stop, sample, samples))
-    return found
-
-
-def _loss_tiles(problem: Problem, held: Ints, usable: range) -> tuple[int, ...]:
-    """Losses go, one sample after the other, to the tiles that hold least."""
-    if not problem.training or problem.network.loss_layer is None:
-        return ()
-    order = np.argsort(held[usable.start : usable.stop], kind="stable") + usable.start
-    return tuple(int(order[sample % len(order)]) for sample in range(problem.batch))
-
-
 def _population(problem: Problem, layer: Layer, where: TileRange) -> PopulationPlan:
     return PopulationPlan(
         layer.id,
@@ -336,7 +211,7 @@ def _blocks(problem: Problem, where: TileRange) -> Iterator[Block]:
         shares = sample_groups(where.neurons, where.columns, problem.target.workers, samples).tolist()
         first = 0
         for index, neurons in enumerate(where.neurons.tolist()):
-            parts = list(split(samples, shares[index]))
+            parts = list(split_samples(samples, shares[index]))
             for offset, count in split(neurons, groups[index]):
                 yield from (Block(tiles[index], first + offset, count, sample + begin, number) for begin, number in parts)
             first += neurons

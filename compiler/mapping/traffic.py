@@ -132,7 +132,7 @@ def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRang
     samples, number = np.zeros(problem.target.tiles), np.zeros(problem.target.tiles)
     for where in ranges:
         for replica, (sample, count) in enumerate(where.samples):
-            tiles = where.span(replica)
+            tiles = where.of(replica)
             overlapping = np.searchsorted(first, sample + count, side="left") - np.searchsorted(last, sample, side="right")
             samples[tiles], number[tiles] = np.maximum(samples[tiles], count), np.maximum(number[tiles], overlapping)
     for relay in relays:

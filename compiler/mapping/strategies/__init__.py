@@ -13,7 +13,7 @@ No baseline replicates a layer, and each may use all tiles. Where there are two 
 
 from __future__ import annotations
 
-from snnc.compiler.mapping.strategies.baselines import BASELINES, SNNC, check_strategy, deals, placements_of
+from snnc.compiler.mapping.strategies.baselines import BASELINES, SNNC, check_strategy, deals, place
 from snnc.compiler.mapping.strategies.deal import Deal, Share
 
-__all__ = ["BASELINES", "SNNC", "Deal", "Share", "check_strategy", "deals", "placements_of"]
+__all__ = ["BASELINES", "SNNC", "Deal", "Share", "check_strategy", "deals", "place"]

@@ -10,7 +10,7 @@ import numpy as np
 from snnc.compiler.mapping.block_cycles import step_cycles
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.errors import StrategyError
-from snnc.compiler.mapping.placement import Placement, chip_counts
+from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.strategies import at_random, linear, partition
 from snnc.compiler.mapping.strategies.deal import Deal
@@ -59,13 +59,6 @@ def deals(problem: Problem, strategy: str, tiles: int) -> Iterator[Deal]:
             return
         for recursive in (False, True):
             yield partition.metis(runs, flows, sizes, tiles, SEED, recursive=recursive)
-
-
-def placements_of(problem: Problem, strategy: str, chips: int | None) -> Iterator[Placement]:
-    """Yield every form of a baseline on `chips` chips; on 1, 2, 4, … if that is open."""
-    for count in chip_counts(problem, chips):
-        for deal in deals(problem, strategy, count * problem.target.tiles_per_chip):
-            yield place(problem, deal)
 
 
 def place(problem: Problem, deal: Deal) -> Placement:
