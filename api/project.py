@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -105,18 +106,20 @@ def map_program(
         return make(capacity=chosen.capacity)
     if not activity.peak:
         return make(activity=activity.mean, activity_source=activity.source, capacity=chosen.capacity)
+    seen = partial(make, activity=activity.mean, activity_source=activity.source)
+    if chosen.capacity is not None:
+        return seen(capacity=chosen.capacity)
     widths = {name: math.prod(program.buffers[name].shape) for name in activity.mean}
-    candidates: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
-    plans: list[Plan] = []
-    for last, capacity in enumerate(candidates, 1 - len(candidates)):
-        try:
-            plan = make(activity=activity.mean, activity_source=activity.source, capacity=capacity)
-        except TooBigError:
-            if last == 0 and not plans:
-                raise
-            continue
-        plans.append(plan)
-    return min(plans, key=lambda plan: plan.cycles)
+    return seen(capacity=_faster(seen, (widths, activity.capacities(program))))
+
+
+def _faster(make: Callable[..., Plan], candidates: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
+    """Return the capacities with the faster plan before local search; the last of them when none fits."""
+    found: list[tuple[float, int]] = []
+    for index, capacity in enumerate(candidates):
+        with suppress(TooBigError):
+            found.append((make(capacity=capacity, effort=0).cycles, index))
+    return candidates[min(found, default=(0.0, -1))[1]]
 
 
 def write_project(compiled: Compiled, folder: Path) -> None:
