@@ -65,10 +65,6 @@ class TileRange:
         """Tiles of one replica."""
         return self.tiles[replica * self.width : (replica + 1) * self.width]
 
-    def span(self, replica: int) -> slice | Ints:
-        """Tiles of one replica, as an index into arrays over tiles."""
-        return slice(self.starts[replica], self.starts[replica] + self.width)
-
     def index_of(self, replica: int, tile: int) -> int | None:
         """Place of `tile` among the tiles of a replica, None when it is not one of them."""
         index = tile - self.starts[replica]
@@ -85,6 +81,20 @@ class TileRange:
         """Return the replica that holds `tile`, None when the population does not lie there."""
         found = int(np.searchsorted(self._order[0], tile, side="right")) - 1
         return found if found >= 0 and tile < self.starts[found] + self.width else None
+
+    def held_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
+        """Of the samples ``[first, stop)``, how many each of `tiles` handles; arrays of one length."""
+        starts, begin, end = self._order
+        replica = np.maximum(np.searchsorted(starts, tiles, side="right") - 1, 0)
+        there = (tiles >= starts[replica]) & (tiles < starts[replica] + self.width)
+        found: Ints = np.where(there, np.maximum(np.minimum(stop, end[replica]) - np.maximum(first, begin[replica]), 0), 0)
+        return found
+
+    def windows_read(self, first: Ints, stop: Ints) -> Ints:
+        """Of the windows ``[first, stop)`` of samples, in order, how many each of `tiles` reads a part of."""
+        _, begin, end = self._order
+        found: Ints = np.searchsorted(first, end, side="left") - np.searchsorted(stop, begin, side="right")
+        return np.repeat(found, self.width)
 
     def replicas_with(self, sample: int, samples: int) -> range:
         """Replicas that hold some of the samples ``[sample, sample + samples)``."""
@@ -120,16 +130,16 @@ class ScatteredRange(TileRange):
         """All tiles."""
         return self.places
 
-    def span(self, replica: int) -> slice | Ints:
-        """All tiles, as an index into arrays over tiles."""
-        del replica
-        return self.places
-
     def index_of(self, replica: int, tile: int) -> int | None:
         """Place of `tile` among the tiles, None when it is not one of them."""
         del replica
         index = int(np.searchsorted(self.places, tile))
         return index if index < len(self.places) and self.places[index] == tile else None
+
+    def held_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
+        """As in :class:`TileRange`: all samples on each of `places`."""
+        found: Ints = np.where(np.isin(tiles, self.places), stop - first, 0)
+        return found
 
     def replica_of(self, tile: int) -> int | None:
         """0 when the population lies on `tile`, else None."""
