@@ -114,6 +114,8 @@ def _balance(plan: Plan, places: Places) -> Limit:
     compute = np.asarray(plan.tile_cycles.get("compute", ()), dtype=np.float64)
     used, tiles = len(places.used), plan.target.tiles
     head = f"{used:,} of {tiles:,} tiles hold anything"
+    if plan.bound_cycles > 0:
+        head = f"The step takes {plan.cycles / plan.bound_cycles:.3g} times as long as with all work spread evenly; {head}"
     if not compute.size or not compute.max():
         return Limit("balance", f"{head}.", used / tiles)
     share = float(compute.mean() / compute.max())

@@ -60,8 +60,10 @@ def bus_fields(net: Network, links: Iterable[Incoming]) -> list[Field]:
             fields += [
                 vector("Input", store.id_type, f"ids{i}", f"Layout::samples({bus.id}_ids, b)"),
                 vector("Input", "unsigned", f"number{i}", f"Layout::samples({bus.id}_number, b)"),
-                number(f"capacity{i}", bus.capacity),
+                number(f"room{i}", store.room(bus.capacity)),
             ]
+            if link.connection.kind == "dense":
+                fields.append(number(f"inputs{i}", bus.width))
         else:
             fields += [
                 vector("Input", "float", f"values{i}", f"Layout::samples({bus.id}_values, b)"),
@@ -80,13 +82,18 @@ def weight_fields(links: Iterable[Incoming]) -> list[Field]:
         if weight and link.connection.kind == "one_to_one" and link.weight_size == 1:
             fields.append(scalar("Input", "float", name, f"{weight}_copies[b.group][0]"))
         elif weight:
-            fields.append(vector("Input", "float", name, f"{weight}[b.group]"))
+            fields.append(vector("Input", "float", name, f"{weight}[b.group]", _alignment(link)))
     return fields
 
 
 def gradient_fields(links: Iterable[Incoming]) -> list[Field]:
     """The block's private sums of weight gradients."""
-    return [vector("InOut", "float", f"gradient{k.index}", f"d_{k.connection.weight}[b.index]") for k in links if k.learned]
+    return [vector("InOut", "float", f"gradient{k.index}", f"d_{k.connection.weight}[b.index]", _alignment(k)) for k in links if k.learned]
+
+
+def _alignment(link: Incoming) -> int:
+    """Rows of dense weights are read in pairs of columns."""
+    return 8 if link.connection.kind == "dense" else 0
 
 
 def is_shared(net: Network, parameter: str, population: str) -> bool:

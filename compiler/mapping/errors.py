@@ -71,6 +71,24 @@ class ReportOptionError(SnncError):
     code = "SNNC-E315"
 
 
+class PublishedNetError(SnncError):
+    """The published per-layer program cannot express the network."""
+
+    code = "SNNC-E316"
+
+
+class PublishedOptionError(SnncError):
+    """A number given to the model of the published program is outside its range."""
+
+    code = "SNNC-E317"
+
+
+class PublishedLayoutError(SnncError):
+    """The published layout finds no place for the layers on the target."""
+
+    code = "SNNC-E318"
+
+
 class PictureToolError(SnncError):
     """A report as PNG needs Pillow, which is not installed."""
 
@@ -82,3 +100,25 @@ class RecordingError(SnncError):
     """Recorded spikes are too many to keep, have no place to go, or are damaged."""
 
     code = "SNNC-E320"
+
+
+class StrategyError(SnncError):
+    """The text names no strategy of placement that snnc knows."""
+
+    code = "SNNC-E323"
+
+
+class NoPartitionerError(SnncError):
+    """The graph partitioner that a strategy is made of is not installed."""
+
+    code = "SNNC-E324"
+
+
+class BaselineTooBigError(TooBigError):
+    """In every form of a baseline some tile would have to hold more than its memory; `needed` is how many bytes."""
+
+    code = "SNNC-E325"
+
+    def __init__(self, text: str, needed: int) -> None:
+        super().__init__(text)
+        self.needed = needed
