@@ -54,7 +54,7 @@ def test_bytes_of_replicas_are_those_of_the_emitted_program(tmp_path, seed, copi
     graph = spiking_recurrent(np.random.default_rng(3))
     program = lower(graph, loss=parse_loss("ce_mean_membrane"), loss_output="y", optimizer=Adam(1e-2), steps=STEPS)
     machines = machine(60, 2) if copies == 1 else machine(20, copies)
-    plan = make_plan(program, machines, steps=STEPS, batch=5, place=random_placement(np.random.default_rng(seed), copies))
+    plan = make_plan(program, machines, steps=STEPS, batch=5, placer=random_placement(np.random.default_rng(seed), copies))
     assert any(p.replicas > 1 for p in plan.populations)
     case = Project(program, plan, emit_poplar(program, plan, tmp_path / "project"))
     steps, counted, _ = step_of(case)
