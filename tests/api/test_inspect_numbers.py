@@ -168,6 +168,9 @@ def test_limits_name_the_superstep_the_tile_and_the_layer() -> None:
     assert time.share == pytest.approx(2200 / 4350)
     assert memory.sentence.startswith("The fullest tile, 1 (hidden), holds 10 of 624 KiB (2 %), most of it gradients")
     assert balance.share == pytest.approx(2400 / 16 / 1600)
+    bounded = Subject(replace(hand(), bound_cycles=1450.0), told()).limits[2]
+    assert bounded.share == pytest.approx(1450 / 4350)
+    assert bounded.sentence.startswith("The step takes 3 times as long as with all work spread evenly")
 
 
 def test_an_exchange_that_limits_tells_what_moves() -> None:
