@@ -65,14 +65,17 @@ def make_buses(
 
 
 def store_bytes(source: Source, buses: Sequence[Bus], steps: int, mode: Mode) -> int:
-    """Bytes of one sample on a relay: its values or ids of all steps (one, of a static input) and the windows of its buses.
+    """Bytes of one sample on a relay: its sequence and the windows of its buses."""
+    return sequence_bytes(source, buses, steps, mode) + sum(bus.window_bytes for bus in buses if bus.source == source)
+
+
+def sequence_bytes(source: Source, buses: Sequence[Bus], steps: int, mode: Mode) -> int:
+    """Bytes of one sample's values or ids of all steps (one, of a static input); of an input, this is what the host streams.
 
     Of spikes, mode "exact" keeps room for `width` ids a step, mode "drop" for the largest capacity.
     """
-    mine = [bus for bus in buses if bus.source == source]
     slots = 1 if source.static else steps
-    windows = sum(bus.window_bytes for bus in mine)
     if source.kind != "spikes":
-        return slots * source.width * 4 + windows
-    kept = whole_words(source.width if mode == "exact" else max(bus.capacity for bus in mine), source.width)
-    return slots * (kept * id_bytes(source) + COUNT_BYTES) + windows
+        return slots * source.width * 4
+    kept = source.width if mode == "exact" else max(bus.capacity for bus in buses if bus.source == source)
+    return slots * (whole_words(kept, source.width) * id_bytes(source) + COUNT_BYTES)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from snnc.compiler.mapping.bounds import balance_bound, ideal_bound
-from snnc.compiler.mapping.buses import Bus
+from snnc.compiler.mapping.buses import Bus, sequence_bytes
 from snnc.compiler.mapping.capacity import check_names
 from snnc.compiler.mapping.errors import MappingOptionError
 from snnc.compiler.mapping.grouping import column_groups, sample_groups, split, split_samples
@@ -30,6 +30,7 @@ from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
 Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
+LABEL_BYTES: Final = 4
 
 
 def make_plan(
@@ -163,7 +164,14 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
         bound_cycles=balance_bound(problem, steps, best.phases, tiles),
         ideal_cycles=ideal_bound(problem, tiles),
         strategy=strategy,
+        host_bytes=_host_bytes(problem),
     )
+
+
+def _host_bytes(problem: Problem) -> int:
+    """Inputs of all steps, and a label for each sample when training."""
+    each = sum(sequence_bytes(source, problem.buses, problem.steps, problem.mode) for source in problem.network.inputs)
+    return problem.batch * (each + LABEL_BYTES * problem.training)
 
 
 def _bus(problem: Problem, bus: Bus, relays: tuple[Relay, ...]) -> BusPlan:
