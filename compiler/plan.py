@@ -192,7 +192,7 @@ class Plan:
     bound_cycles: float = 0.0
     """Balance bound of a training step: the same supersteps, each dealt evenly over all tiles (:mod:`snnc.compiler.mapping.bounds`)."""
     ideal_cycles: float = 0.0
-    """Ideal bound of a training step: event loops of one issue a pair of columns, ids moved once, barriers."""
+    """Ideal bound of a training step: event loops of one issue a vector of columns, ids moved once, barriers."""
     strategy: str = "snnc"
     """How tiles were chosen: "snnc", or a baseline to compare it with."""
     host_bytes: int = 0
