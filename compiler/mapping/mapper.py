@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.mapping.bounds import balance_bound, ideal_bound
-from snnc.compiler.mapping.buses import Bus
+from snnc.compiler.mapping.buses import Bus, sequence_bytes
 from snnc.compiler.mapping.capacity import check_names
 from snnc.compiler.mapping.errors import MappingOptionError
 from snnc.compiler.mapping.grouping import column_groups, sample_groups, split, split_samples
@@ -34,6 +34,7 @@ from snnc.compiler.target import Target
 Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
 MOST_FLIPS: Final = 8
 """With more sources than these, gradients come back to all of them in one way."""
+LABEL_BYTES: Final = 4
 
 
 def make_plan(
@@ -190,7 +191,14 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
         bound_cycles=balance_bound(problem, steps, best.phases, tiles),
         ideal_cycles=ideal_bound(problem, tiles),
         strategy=strategy,
+        host_bytes=_host_bytes(problem),
     )
+
+
+def _host_bytes(problem: Problem) -> int:
+    """Inputs of all steps, and a label for each sample when training."""
+    each = sum(sequence_bytes(source, problem.buses, problem.steps, problem.mode) for source in problem.network.inputs)
+    return problem.batch * (each + LABEL_BYTES * problem.training)
 
 
 def _bus(layout: Layout, bus: Bus) -> BusPlan:
