@@ -41,17 +41,7 @@ def _partials(layout: Layout, traffic: Traffic, table: Mapping[str, Ints], tiles
     own = np.bincount(rows, weights=source == keys[0][rows], minlength=len(size))
     np.add.at(traffic.received, keys[0], size * (count - own))
     np.add.at(traffic.fragments, keys[0], count - own)
-    _send(layout, traffic, source, keys[0][rows], size[rows])
-
-
-def _send(layout: Layout, traffic: Traffic, source: Ints, receiver: Ints, size: Floats) -> None:
-    """Tiles send bytes to tiles: what of it crosses chips."""
-    if not layout.several_chips:
-        return
-    chips, per_chip = layout.problem.target.chips, layout.problem.target.tiles_per_chip
-    pairs = np.bincount(source // per_chip * chips + receiver // per_chip, weights=size, minlength=chips * chips)
-    for pair in np.flatnonzero(pairs).tolist():
-        traffic.flows.send(pair // chips, (pair % chips,), float(pairs[pair]))
+    _over_links(layout, traffic, source, keys[0][rows], size[rows])
 
 
 def add_sums_to_relays(layout: Layout, traffic: Traffic) -> None:
@@ -67,7 +57,17 @@ def add_sums_to_relays(layout: Layout, traffic: Traffic) -> None:
         np.add.at(traffic.sent, table["tile"][moved], size[moved])
         pieces = np.unique(np.stack([to, table["part"], table["tile"]])[:, moved], axis=1)
         np.add.at(traffic.fragments, pieces[0], 1.0)
-        _send(layout, traffic, table["tile"], to, size)
+        _over_links(layout, traffic, table["tile"], to, size)
+
+
+def _over_links(layout: Layout, traffic: Traffic, source: Ints, to: Ints, size: Floats) -> None:
+    """Bytes that cross chips between tiles, element by element."""
+    if not layout.several_chips:
+        return
+    per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
+    pairs = np.bincount(source // per_chip * chips + to // per_chip, weights=size, minlength=chips * chips)
+    for pair in np.flatnonzero(pairs).tolist():
+        traffic.flows.send(pair // chips, (pair % chips,), float(pairs[pair]))
 
 
 def _by_sample(table: Mapping[str, Ints]) -> dict[str, Ints]:

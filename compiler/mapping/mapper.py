@@ -15,11 +15,11 @@ from snnc.compiler.mapping.capacity import check_names
 from snnc.compiler.mapping.errors import MappingOptionError
 from snnc.compiler.mapping.grouping import column_groups, sample_groups, split, split_samples
 from snnc.compiler.mapping.knobs import Trial
-from snnc.compiler.mapping.network import Layer, describe
+from snnc.compiler.mapping.network import Layer, Source, describe
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.predict import cycles_by_tile, supersteps
 from snnc.compiler.mapping.problem import Problem
-from snnc.compiler.mapping.request import Gradients, Request, able_to_return
+from snnc.compiler.mapping.request import Gradients, Request
 from snnc.compiler.mapping.schedule import make_schedule
 from snnc.compiler.mapping.search import EFFORT, Priced, Search
 from snnc.compiler.mapping.strategies import SNNC, check_strategy
@@ -125,22 +125,30 @@ def make_plan(
 
 
 def _searches(request: Request, strategy: str, placer: Placer | None) -> Iterator[Search]:
-    """Search once for each way to size the windows, the later times on as many chips as the first."""
-    first: Search | None = None
+    """Search once for each way to size the windows, the later times on as many chips as the first; anew for the other way of gradients."""
+    first: dict[frozenset[Source], Search] = {}
     for problem in request.problems():
-        if first is not None and first.problem.windowed != problem.windowed:
-            first = None
-        search = Search(problem)
+        search, known = Search(problem), first.get(problem.windowed)
         if placer is not None:
             search.run_given(placer(problem))
         elif strategy != SNNC:
             search.run_baseline(strategy, request.chips)
-        elif first is None or first.best is None:
+        elif known is None or known.best is None:
             search.run(request.chips)
         else:
-            search.run_as(first.best.layout.placement)
-        first = first or search
+            search.run_as(known.best.layout.placement)
+        first.setdefault(problem.windowed, search)
         yield search
+
+
+def _other_ways(fastest: Search, gradients: Gradients) -> Iterator[Search]:
+    """Lay out the fastest placement with the gradients of each of several sources the other way."""
+    able = sorted(fastest.problem.network.windowed, key=lambda source: source.buffer)
+    if gradients != "auto" or fastest.best is None or not 1 < len(able) <= MOST_FLIPS:
+        return
+    for source in able:
+        other = replace(fastest.problem, windowed=fastest.problem.windowed ^ {source})
+        yield Search(other).run_given([fastest.best.layout.placement])
 
 
 def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
@@ -155,16 +163,6 @@ def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
         return Trial(int(np.sum(list(best.memory.values()), axis=0).max()), best.layout.placement.chips)
     misfit = found[0].misfit
     return Trial(bytes_at_least(found[0].problem) if misfit is None else misfit[0], 0)
-
-
-def _other_ways(fastest: Search, gradients: Gradients) -> Iterator[Search]:
-    """Lay out the fastest placement with the gradients of each of several sources the other way."""
-    able = sorted(able_to_return(fastest.problem.network), key=lambda source: source.buffer)
-    if gradients != "auto" or fastest.best is None or not 1 < len(able) <= MOST_FLIPS:
-        return
-    for source in able:
-        other = replace(fastest.problem, windowed=fastest.problem.windowed ^ {source})
-        yield Search(other).run_given([fastest.best.layout.placement])
 
 
 def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:

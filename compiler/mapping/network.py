@@ -120,6 +120,11 @@ class Network:
     """Optimiser values kept for each parameter (Adam 2, SGD with momentum 1)."""
 
     @property
+    def windowed(self) -> frozenset[Source]:
+        """Sources whose gradients may come back in windows."""
+        return frozenset(link.source for link in self.links if link.dense and link.input_gradient and link.source.windowed)
+
+    @property
     def sources(self) -> tuple[Source, ...]:
         """Every buffer that some link reads, inputs first."""
         return tuple(dict.fromkeys([*self.inputs, *(s for layer in self.layers for s in layer.sent)]))

@@ -36,12 +36,16 @@ class Request:
     gradients: Gradients = "auto"
 
     def problems(self) -> Iterator[Problem]:
-        """One problem for each way to send gradients back and to size the windows."""
+        """One problem for each way to size the windows, and for each way in which gradients come back to sources of spikes.
+
+        Small windows, by the measured activity, save bytes but cost a test for further ones in every iteration; so windows that hold
+        everything are tried as well. Whatever the user gave is kept.
+        """
         costs, expected = network_costs(self.network), expected_activity(self.network, self.activity)
         likely = expected_near(self.network, self.near, expected)
         for windowed in self._windowed():
-            for spikes, entries in self._window_sizes(self.near if windowed else None):
-                buses, bus_of = make_buses(self.network, self.schedule, spikes, self.capacity, entries, self.gradient_capacity)
+            for spikes, near in self._sizes(bool(windowed)):
+                buses, bus_of = make_buses(self.network, self.schedule, spikes, self.capacity, near, self.gradient_capacity)
                 yield Problem(
                     self.network,
                     self.schedule,
@@ -58,25 +62,16 @@ class Request:
                 )
 
     def _windowed(self) -> tuple[frozenset[Source], ...]:
-        """Sets of sources to try whose gradients come back in windows: none, and all that may."""
-        none, able = frozenset[Source](), able_to_return(self.network)
+        """Sets of sources whose gradients come back in windows: none, and all that may."""
+        none, able = frozenset[Source](), self.network.windowed
         return tuple(dict.fromkeys({"dense": (none,), "windowed": (able,), "auto": (none, able)}[self.gradients]))
 
-    def _window_sizes(self, near: Mapping[str, float] | None) -> Iterator[tuple[Mapping[str, float] | None, Mapping[str, float] | None]]:
-        """Activities to size windows by: of spikes, and of entries of gradients.
-
-        Small windows, by the measured activity, save bytes but cost a test for further ones in every iteration; so windows that hold
-        everything are tried as well. Whatever the user gave is kept.
-        """
-        if self.mode != "exact" or not self.activity:
+    def _sizes(self, windowed: bool) -> Iterator[tuple[Mapping[str, float] | None, Mapping[str, float] | None]]:
+        """Measured spikes, and neurons that take gradient, to size windows by; None for windows that hold everything."""
+        near = self.near if windowed else None
+        if not self.activity or self.mode != "exact":
             yield self.activity, near
             return
-        for entries in (near, None) if near else (None,):
-            yield self.activity, entries
-            if self.capacity is None:
-                yield None, entries
-
-
-def able_to_return(network: Network) -> frozenset[Source]:
-    """Sources whose gradients may come back in windows."""
-    return frozenset(link.source for link in network.links if link.dense and link.input_gradient and link.source.windowed)
+        for entries in (near, None) if near and self.gradient_capacity is None else (near,):
+            for spikes in (self.activity, None) if self.capacity is None else (self.activity,):
+                yield spikes, entries
