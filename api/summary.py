@@ -57,6 +57,8 @@ def plan_data(plan: Plan) -> dict[str, Any]:
         "bytes_total": sum(plan.tile_memory),
         "predicted_cycles": plan.cycles,
         "predicted_seconds": plan.cycles / plan.target.clock_hz,
+        "host_bytes": plan.host_bytes,
+        "predicted_host_seconds": plan.host_seconds,
         "training": plan.training,
         "activity": plan.activity_source,
         "windowed_gradients": [

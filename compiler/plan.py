@@ -234,9 +234,11 @@ class Plan:
     bound_cycles: float = 0.0
     """Balance bound of a training step: the same supersteps, each dealt evenly over all tiles (:mod:`snnc.compiler.mapping.bounds`)."""
     ideal_cycles: float = 0.0
-    """Ideal bound of a training step: event loops of one issue a pair of columns, ids moved once, barriers."""
+    """Ideal bound of a training step: event loops of one issue a vector of columns, ids moved once, barriers."""
     strategy: str = "snnc"
     """How tiles were chosen: "snnc", or a baseline to compare it with."""
+    host_bytes: int = 0
+    """What the host streams to the chips before the first iteration: inputs of all steps and labels. Nothing overlaps with it."""
 
     @property
     def cycles(self) -> float:
@@ -247,6 +249,11 @@ class Plan:
     def seconds(self) -> float:
         """Predicted seconds of one training step (of one forward pass when not training), without transfers to and from the host."""
         return self.cycles / self.target.clock_hz
+
+    @property
+    def host_seconds(self) -> float | None:
+        """Predicted seconds of these transfers, which are not in :attr:`seconds`; None when the target does not tell its rate."""
+        return self.host_bytes / self.target.host.bytes_per_second if self.target.host is not None else None
 
     @property
     def tile_memory(self) -> tuple[int, ...]:

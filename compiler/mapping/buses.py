@@ -84,18 +84,22 @@ def make_buses(
 
 
 def store_bytes(source: Source, buses: Sequence[Bus], steps: int, mode: Mode, windowed: frozenset[str] = frozenset()) -> int:
-    """Bytes of one sample on a relay: its values or ids of all steps (one, of a static input) and the windows of its buses.
+    """Bytes of one sample on a relay: its sequence and the windows of its buses; `windowed` as :func:`sequence_bytes` takes it."""
+    mine = [bus for bus in buses if bus.source == source]
+    returned = sum(bus.near_bytes + bus.returned_bytes for bus in mine if bus.id in windowed)
+    return sequence_bytes(source, buses, steps, mode, windowed) + sum(bus.window_bytes for bus in mine) + returned
+
+
+def sequence_bytes(source: Source, buses: Sequence[Bus], steps: int, mode: Mode, windowed: frozenset[str] = frozenset()) -> int:
+    """Bytes of one sample's values or ids of all steps (one, of a static input); of an input, this is what the host streams.
 
     Of spikes, mode "exact" keeps room for `width` ids a step, mode "drop" for the largest capacity. `windowed` are the buses over which
     gradients come back in windows.
     """
-    mine = [bus for bus in buses if bus.source == source]
     slots = 1 if source.static else steps
-    windows = sum(bus.window_bytes for bus in mine)
     if source.kind != "spikes":
-        return slots * source.width * 4 + windows
+        return slots * source.width * 4
+    mine = [bus for bus in buses if bus.source == source]
     near = [bus for bus in mine if bus.id in windowed]
-    windows += sum(bus.near_bytes + bus.returned_bytes for bus in near)
     most = source.width if mode == "exact" else max([bus.capacity for bus in mine] + [bus.gradient_capacity for bus in near])
-    kept = whole_words(most, source.width)
-    return slots * (kept * id_bytes(source) + COUNT_BYTES * (2 if near else 1)) + windows
+    return slots * (whole_words(most, source.width) * id_bytes(source) + COUNT_BYTES * (2 if near else 1))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from snnc.compiler.mapping.bounds import balance_bound, ideal_bound
-from snnc.compiler.mapping.buses import Bus
+from snnc.compiler.mapping.buses import Bus, sequence_bytes
 from snnc.compiler.mapping.capacity import check_names
 from snnc.compiler.mapping.errors import MappingOptionError
 from snnc.compiler.mapping.grouping import column_groups, sample_groups, split, split_samples
@@ -33,6 +34,7 @@ from snnc.compiler.target import Target
 Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
 MOST_FLIPS: Final = 8
 """With more sources than these, gradients come back to all of them in one way."""
+LABEL_BYTES: Final = 4
 
 
 def make_plan(
@@ -107,19 +109,19 @@ def make_plan(
     check_supported(program)
     network = describe(program, training)
     check_names(network, activity, capacity, near, gradient_capacity)
-    request = Request(
-        network, make_schedule(network), target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients
-    )
+    schedule = make_schedule(network)
+    request = Request(network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
     found = list(_searches(request, strategy, placer))
     fastest = min(found, key=Search.cycles)
+    effort = EFFORT if effort is None else effort
     if strategy == SNNC and placer is None:
-        fastest = min([fastest, *_other_ways(fastest, gradients)], key=Search.cycles)
-        fastest.refine(EFFORT if effort is None else effort)
+        fastest = min([fastest, *_other_ways(fastest, gradients)], key=Search.cycles).refine(effort)
     if fastest.best is not None:
         return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
     if strategy != SNNC:
         raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
-    raise too_big(found[0].problem, found[0].misfit, None if placer is not None else (request, _attempt))
+    again = (request, partial(_attempt, effort=effort)) if placer is None else None
+    raise too_big(found[0].problem, found[0].misfit, again)
 
 
 def _searches(request: Request, strategy: str, placer: Placer | None) -> Iterator[Search]:
@@ -149,13 +151,14 @@ def _other_ways(fastest: Search, gradients: Gradients) -> Iterator[Search]:
         yield Search(other).run_given([fastest.best.layout.placement])
 
 
-def _attempt(request: Request, *, quick: bool) -> Trial:
+def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
     """Plan a changed request: bytes of the fullest tile of the fastest plan (quick: of any), or of the one that misses by least."""
     if quick:
         found = [Search(problem).run_quickly(request.chips) for problem in request.problems()]
     else:
         found = list(_searches(request, SNNC, None))
-    best = min(found, key=Search.cycles).best
+    fastest = min(found, key=Search.cycles)
+    best = fastest.best if quick else fastest.refine(effort).best
     if best is not None:
         return Trial(int(np.sum(list(best.memory.values()), axis=0).max()), best.layout.placement.chips)
     misfit = found[0].misfit
@@ -186,7 +189,14 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
         bound_cycles=balance_bound(problem, steps, best.phases, tiles),
         ideal_cycles=ideal_bound(problem, tiles),
         strategy=strategy,
+        host_bytes=_host_bytes(problem),
     )
+
+
+def _host_bytes(problem: Problem) -> int:
+    """Inputs of all steps, and a label for each sample when training."""
+    each = sum(sequence_bytes(source, problem.buses, problem.steps, problem.mode) for source in problem.network.inputs)
+    return problem.batch * (each + LABEL_BYTES * problem.training)
 
 
 def _bus(layout: Layout, bus: Bus) -> BusPlan:

@@ -30,6 +30,7 @@ _PLAIN: Final = (
     "bound_cycles",
     "ideal_cycles",
     "strategy",
+    "host_bytes",
 )
 _RELAY: Final = ("tile", "sample", "samples")
 _SUM: Final = ("tile", "part", "sample", "samples", "entry", "entries", "first", "producers")

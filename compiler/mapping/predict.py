@@ -164,11 +164,9 @@ def relay_load(layout: Layout, *, compact: bool) -> Load:
     """Relays, one vertex each; `compact` when masks become ids as well."""
     problem, load = layout.problem, Load(layout)
     for source in problem.network.sources:
-        words = relay_words(problem, source, layout.ranges)
-        relays = layout.relays[source]
+        words, relays = relay_words(problem, source, layout.ranges), layout.relays[source]
         cycles = {n: relay_cycles(problem, source, words, n, compact=compact) for n in {relay.samples for relay in relays}}
-        for relay in relays:
-            load.add(relay.tile, cycles[relay.samples], 1)
+        load.add(np.array([relay.tile for relay in relays]), np.array([cycles[relay.samples] for relay in relays]), 1)
     return load
 
 

@@ -77,6 +77,31 @@ class Problem:
         """Layers by id."""
         return {layer.id: layer for layer in self.network.layers}
 
+    def buses_of(self, source: Source) -> tuple[Bus, ...]:
+        """Buses that show a source, one for each lag."""
+        return self._buses_by_buffer.get(source.buffer, ())
+
+    @cached_property
+    def _buses_by_buffer(self) -> Mapping[str, tuple[Bus, ...]]:
+        found: dict[str, tuple[Bus, ...]] = {}
+        for bus in self.buses:
+            found[bus.source.buffer] = (*found.get(bus.source.buffer, ()), bus)
+        return found
+
+    def readers(self, bus: Bus, *, backward: bool) -> tuple[Layer, ...]:
+        """Layers that read a bus, in order (backward: where weight gradients are formed)."""
+        return self._readers[backward].get(bus.id, ())
+
+    @cached_property
+    def _readers(self) -> tuple[Mapping[str, tuple[Layer, ...]], Mapping[str, tuple[Layer, ...]]]:
+        found: tuple[dict[str, tuple[Layer, ...]], dict[str, tuple[Layer, ...]]] = ({}, {})
+        for layer in self.network.layers:
+            for backward in (False, True):
+                links = [link for link in layer.incoming if link.weight_gradient or self.returns(link) or not backward]
+                for bus in dict.fromkeys(self.bus_of[link.id] for link in links):
+                    found[backward][bus] = (*found[backward].get(bus, ()), layer)
+        return found
+
     def limited(self, *, backward: bool = False) -> tuple[Bus, ...]:
         """Buses whose windows may overflow and are then followed by further ones."""
         room = {b.id: b.gradient_capacity if backward and b.id in self.windowed_buses else b.capacity for b in self.buses}
@@ -104,5 +129,12 @@ class Problem:
 
     def ring_slots(self, source: Source) -> int:
         """Steps of output gradient that wait at once: ``1 + (largest lag - 1) // R``; 0 when no connection sends one back."""
-        lags = [self.schedule.lags[link.id] for link in self.network.links if link.source == source and link.input_gradient]
-        return 1 + (max(lags) - 1) // self.schedule.interval if lags else 0
+        return self._ring_slots.get(source.buffer, 0)
+
+    @cached_property
+    def _ring_slots(self) -> Mapping[str, int]:
+        lags: dict[str, int] = {}
+        for link in self.network.links:
+            if link.input_gradient:
+                lags[link.source.buffer] = max(lags.get(link.source.buffer, 0), self.schedule.lags[link.id])
+        return {buffer: 1 + (lag - 1) // self.schedule.interval for buffer, lag in lags.items()}

@@ -27,7 +27,7 @@ def relay_words(problem: Problem, source: Source, ranges: Mapping[str, TileRange
 
 def relay_cycles(problem: Problem, source: Source, words: int, samples: Any, *, compact: bool) -> Any:
     """Worker cycles of one run of a relay with `samples` samples (a number or an array), the start of its vertex included."""
-    buses = [bus for bus in problem.buses if bus.source == source]
+    buses = problem.buses_of(source)
     compacts = compact and not source.external
     if source.kind != "spikes":
         name, counts = "relay_values", {"elements": float(source.width * (len(buses) + compacts))}
@@ -71,7 +71,7 @@ def _hits(source: Source, words: int, events: float) -> float:
 
 def _share(problem: Problem, source: Source, words: int, most: int, batch: int) -> int:
     """Samples of one relay, at most `most` of `batch`: few make relays fast, many leave readers fewer fragments."""
-    buses = [bus for bus in problem.buses if bus.source == source]
+    buses = problem.buses_of(source)
     directions = (True, False) if problem.training else (True,)
 
     each = np.arange(1, most + 1)

@@ -88,10 +88,13 @@ class Layout:
         """Tile range of the population `name`."""
         return self.ranges[name]
 
-    def chips_of(self, tiles: Ints) -> range:
-        """Chips of a run of tiles."""
-        per_chip = self.problem.target.tiles_per_chip
-        return range(int(tiles[0]) // per_chip, int(tiles[-1]) // per_chip + 1)
+    def chips_of(self, tiles: Ints) -> Sequence[int]:
+        """Chips of tiles in ascending order."""
+        first, last = self.chip_of(int(tiles[0])), self.chip_of(int(tiles[-1]))
+        if last - first < 2 or tiles[-1] - tiles[0] + 1 == len(tiles):
+            return range(first, last + 1)
+        found: list[int] = np.unique(tiles // self.problem.target.tiles_per_chip).tolist()
+        return found
 
     def chip_of(self, tile: int) -> int:
         """Chip of one tile."""
@@ -101,9 +104,9 @@ class Layout:
         """Sum amounts of tiles over their chips."""
         chips = self.chips_of(tiles)
         if len(chips) == 1:
-            return {chips.start: float(np.sum(amounts))}
-        sums = np.bincount(tiles // self.problem.target.tiles_per_chip - chips.start, weights=amounts, minlength=len(chips))
-        return dict(zip(chips, sums.tolist(), strict=True))
+            return {chips[0]: float(np.sum(amounts))}
+        sums = np.bincount(tiles // self.problem.target.tiles_per_chip - chips[0], weights=amounts)
+        return {chip: float(sums[chip - chips[0]]) for chip in chips}
 
     @property
     def several_chips(self) -> bool:
@@ -175,14 +178,7 @@ def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
     """Before F2 and B2: windows go to every tile that reads them (backward: where weight gradients are formed)."""
     problem, traffic = layout.problem, Traffic.none(layout.problem)
     for bus in problem.buses:
-        readers = [
-            layer
-            for layer in problem.network.layers
-            if any(
-                problem.bus_of[link.id] == bus.id and (link.weight_gradient or problem.returns(link) or not backward)
-                for link in layer.incoming
-            )
-        ]
+        readers = problem.readers(bus, backward=backward)
         if readers:
             size = problem.backward_bytes(bus) if backward else bus.window_bytes
             _multicast(layout, traffic, bus, [layout.range_of(layer) for layer in readers], (size, 2 if bus.events else 1))
@@ -196,20 +192,17 @@ def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRang
     """Each tile reads its own samples of a bus once, however many of its populations do; `window`: bytes of a sample, pieces of a relay."""
     size, pieces = window
     problem, relays = layout.problem, layout.relays[bus.source]
-    first = np.array([r.sample for r in relays])
-    last = first + np.array([r.samples for r in relays])
+    homes, first, count = np.array([(r.tile, r.sample, r.samples) for r in relays], dtype=np.int64).T
+    stop = first + count
     samples, number = np.zeros(problem.target.tiles), np.zeros(problem.target.tiles)
+    held = np.zeros(len(relays), dtype=np.int64)
     for where in ranges:
-        for replica, (sample, count) in enumerate(where.samples):
-            tiles = where.of(replica)
-            overlapping = np.searchsorted(first, sample + count, side="left") - np.searchsorted(last, sample, side="right")
-            samples[tiles], number[tiles] = np.maximum(samples[tiles], count), np.maximum(number[tiles], overlapping)
-    for relay in relays:
-        replicas = ((where, where.replica_of(relay.tile)) for where in ranges)
-        held = max((common(where.samples[r], (relay.sample, relay.samples)) for where, r in replicas if r is not None), default=0)
-        samples[relay.tile] -= held
-        number[relay.tile] -= held > 0
-        traffic.sent[relay.tile] += relay.samples * size
+        samples[where.tiles] = np.maximum(samples[where.tiles], where.tile_samples)
+        number[where.tiles] = np.maximum(number[where.tiles], where.windows_read(first, stop))
+        held = np.maximum(held, where.held_on(homes, first, stop))
+    np.subtract.at(samples, homes, held)
+    np.subtract.at(number, homes, held > 0)
+    np.add.at(traffic.sent, homes, count * size)
     traffic.received += float(size) * samples
     traffic.fragments += float(pieces) * number
     if layout.several_chips:
@@ -260,8 +253,9 @@ def _read_all(layout: Layout, traffic: Traffic, reader: TileRange, writer: TileR
             size = FLOAT * common(wanted, writer.samples[w])
             tiles, sources = reader.of(r), writer.of(w)
             traffic.add(tiles, size * int(writer.neurons.sum()), int(groups.sum()))
-            both, _, own = np.intersect1d(tiles, sources, assume_unique=True, return_indices=True)
-            traffic.add(both, -size * writer.neurons[own], -groups[own])
+            if tiles[0] <= sources[-1] and sources[0] <= tiles[-1]:
+                both, _, own = np.intersect1d(tiles, sources, assume_unique=True, return_indices=True)
+                traffic.add(both, -size * writer.neurons[own], -groups[own])
     traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
 
 
