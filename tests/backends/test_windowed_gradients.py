@@ -1,6 +1,8 @@
 """Gradients that come back only for neurons in the gradient window: the emulated program against the dense reference."""
 
 import json
+import os
+import subprocess
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from poplar_projects import machine
 from windowed_nets import CASES, Windowed, anywhere, deep, undivided, windowed
 
 from snnc.activity import measure_activity
+from snnc.backends.emulator.build import compiler, include_dir
 from snnc.compiler.graph import Graph, Input, Output, Population
 from snnc.compiler.neurons import LI, LIF, CubaLIF
 from snnc.compiler.surrogates import boxcar, piecewise_linear
@@ -40,6 +43,19 @@ def test_the_cases_cover_what_they_name():
     sources = (case.folder / "host.cpp").read_text()
     assert "reduce_gradients" in sources
     assert sources.count("layout.source_rows(") == 1, "only the one-to-one link copies its weights"
+
+
+@pytest.mark.parametrize("counting", [True, False])
+def test_sources_compile_without_a_warning(counting, tmp_path):
+    folder = windowed("two chips, further windows").folder
+    include = "#include <poplar/Vertex.hpp>\n"
+    text = (folder / "codelets.cpp").read_text()
+    assert include in text
+    (tmp_path / "codelets.cpp").write_text(text if counting else text.replace(include, include + "#undef SNNC_COUNT_CYCLES\n"))
+    for source in [tmp_path / "codelets.cpp", *([folder / "host.cpp"] if counting else [])]:
+        flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-isystem", str(include_dir()), "-c", str(source), "-o", os.devnull]
+        result = subprocess.run([*compiler(), *flags], cwd=folder, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize("surrogate", [boxcar(1.0), piecewise_linear(0.7, 0.3)], ids=str)
