@@ -13,6 +13,7 @@ from snnc.compiler.mapping.cost import worker_cycles
 from snnc.compiler.mapping.gradient_traffic import add_last_sums, add_reduction, add_sums_to_relays, partials_to_sums
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
 from snnc.compiler.mapping.network import learned_elements
+from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relays import relay_cycles, relay_words
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.traffic import (
@@ -214,8 +215,8 @@ def _private_load(layout: Layout) -> Load:
     for where, groups, elements in _updated(layout):
         if where.replicas > 1:
             shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-            cost = worker_cycles(problem.costs["update"], products=(shares - 1) * ceil_div(elements, 2))
-            load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups)
+            cost = worker_cycles(problem.costs["update"], products=(shares - 1) * _pairs_of_worker(problem, elements))
+            load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * problem.target.workers)
     return load
 
 
@@ -225,9 +226,15 @@ def _update_load(layout: Layout) -> Load:
     for where, groups, elements in _updated(layout):
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
         mine, parts = (elements, shares) if where.replicas == 1 else (ceil_div(elements, where.replicas), where.replicas)
-        cost = worker_cycles(problem.costs["update"], elements=mine, products=(parts - 1) * ceil_div(mine, 2))
-        load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups)
+        pairs = _pairs_of_worker(problem, mine)
+        cost = worker_cycles(problem.costs["update"], elements=2 * pairs, products=(parts - 1) * pairs)
+        load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * problem.target.workers)
     return load
+
+
+def _pairs_of_worker(problem: Problem, elements: Any) -> Any:
+    """Pairs of elements of one worker, when all workers of a tile share them."""
+    return ceil_div(ceil_div(elements, 2), problem.target.workers)
 
 
 def _updated(layout: Layout) -> Iterator[tuple[TileRange, Ints, Any]]:
