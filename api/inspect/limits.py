@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from snnc.compiler.mapping.links import Flows, find_routes
 from snnc.compiler.plan import Phase, Plan
 from snnc.inspect.occupancy import fullest_tile
 from snnc.inspect.places import FREE, RELAYED, Places
@@ -84,9 +85,7 @@ def _exchange(plan: Plan, phase: Phase, traffic: Traffic, names: Mapping[str, st
         return ""
     most = max(flows, key=lambda f: f.bytes)
     source, target = (names.get(traffic.nodes[n], traffic.nodes[n]) for n in (most.source, most.target))
-    chips = traffic.by_kind[kind]
-    over = (chips - np.diag(np.diag(chips))).sum(axis=0).max() / phase.runs
-    cycles = over / plan.target.link_bytes_per_second * plan.target.clock_hz
+    cycles = find_routes(plan.target).cycles(traffic.links.get(kind, Flows())) / phase.runs
     where = (
         ", over the links between IPUs" if cycles >= LINKED * phase.exchange else f", {phase.bytes_in:,} bytes into the busiest tile a run"
     )

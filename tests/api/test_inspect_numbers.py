@@ -9,15 +9,17 @@ import pytest
 from plans import made_plan, population
 
 from snnc.compiler.plan import BusPlan, ConnectionPlan, Phase, Plan, Relay
+from snnc.compiler.target import Links
 from snnc.compiler.targets import load_target
 from snnc.inspect import Subject
 from snnc.inspect.limits import amount
 from snnc.inspect.occupancy import over_time
 from snnc.inspect.places import FREE, RELAYED, locate
 from snnc.inspect.timeline import parts, whole_step
-from snnc.inspect.view import ranges
+from snnc.inspect.view import build_view, ranges
 
 STEPS, BATCH = 10, 4
+LINKS = Links(bytes_per_second=1e10, chips_per_machine=2, inside=((0, 1, 2),))
 CONNECTIONS = {
     "c0": {"source": "x0", "target": "p0", "weight_gradient": True, "input_gradient": False, "copied": 40, "port": 0},
     "c1": {"source": "p0", "target": "p1", "weight_gradient": True, "input_gradient": True, "copied": 3, "port": 0},
@@ -26,7 +28,7 @@ CONNECTIONS = {
 
 def hand(replicas: int = 1) -> Plan:
     """Two chips of 8 tiles: an input of 100 values, 40 neurons on tiles 0 and 1 (again on 8 and 9 as a replica), 3 neurons on tile 4."""
-    machine = replace(load_target("gc200"), name="small", chips=2, tiles_per_chip=8)
+    machine = replace(load_target("gc200"), name="small", chips=2, tiles_per_chip=8, links=LINKS)
     relays = (Relay(5, 0, 2), Relay(13, 2, 2))
     tiles = machine.tiles
     return Plan(
@@ -101,6 +103,15 @@ def test_bytes_between_chips_by_hand() -> None:
     # Two samples' relays lie on the other chip: spikes go there, and windows come back, once for both tiles that read them.
     np.testing.assert_array_equal(chips["spikes to relays"], [[11 * 2 * 8, 11 * 2 * 8], [0, 0]])
     np.testing.assert_array_equal(chips["windows"], [[11 * 2 * (2 * 44 + 84), 0], [11 * 2 * (44 + 84), 0]])
+
+
+def test_wires_by_hand() -> None:
+    subject = Subject(hand(), told())
+    wires = {(w["from"], w["to"]): w for w in build_view(subject)["traffic"]["links"]}
+    # The second chip has the relays of two samples: spikes go there, windows come back, forward and backward.
+    assert wires[0, 1]["bytes"] == 11 * 2 * 8
+    assert wires[1, 0]["bytes"] == 2 * 11 * 2 * (44 + 84)
+    assert wires[1, 0]["cycles"] == pytest.approx(wires[1, 0]["bytes"] / 2 / 1e10 * subject.plan.target.clock_hz)
 
 
 def test_replicas_read_only_their_own_samples_and_exchange_gradients() -> None:
@@ -178,7 +189,7 @@ def test_an_exchange_that_limits_tells_what_moves() -> None:
     slow = replace(plan, phases=(replace(plan.phases[0], exchange=5000.0), *plan.phases[1:]))
     sentence = Subject(slow, told()).limits[0].sentence
     assert "most of it windows from x0 to hidden, 2,000 bytes into the busiest tile a run" in sentence
-    linked = replace(slow, target=replace(slow.target, link_bytes_per_second=1e6))
+    linked = replace(slow, target=replace(slow.target, links=replace(LINKS, bytes_per_second=1e6)))
     assert "over the links between IPUs" in Subject(linked, told()).limits[0].sentence
 
 
