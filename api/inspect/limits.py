@@ -74,7 +74,11 @@ def _time(plan: Plan, places: Places, traffic: Traffic, names: Mapping[str, str]
     elif kind == "exchange":
         what += _exchange(plan, phase, traffic, names)
     rest = ", ".join(f"{k} {100 * all_of[k]:.0f} %" for k in ("compute", "exchange", "sync"))
-    return Limit("time", f"{what[0].upper()}{what[1:]} takes {100 * share:.0f} % of the step; in all {rest}.", share)
+    sentence = f"{what[0].upper()}{what[1:]} takes {100 * share:.0f} % of the step; in all {rest}."
+    if plan.host_seconds is not None and plan.host_seconds > plan.seconds:
+        host, step = 1e3 * plan.host_seconds, 1e3 * plan.seconds
+        sentence += f" The inputs take longer to come from the host: {host:.3g} ms before each step of {step:.3g} ms."
+    return Limit("time", sentence, share)
 
 
 def _exchange(plan: Plan, phase: Phase, traffic: Traffic, names: Mapping[str, str]) -> str:

@@ -58,6 +58,8 @@ def facts(subject: Subject) -> dict[str, Any]:
         "milliseconds": plan.seconds * 1e3,
         "emulated_milliseconds": None if counted is None else 1e3 * counted / plan.target.clock_hz,
         "samples_per_second": plan.batch / plan.seconds,
+        "host_bytes": plan.host_bytes,
+        "host_milliseconds": None if plan.host_seconds is None else 1e3 * plan.host_seconds,
         "steps": plan.steps,
         "batch": plan.batch,
         "interval": plan.interval,

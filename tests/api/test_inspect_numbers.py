@@ -9,7 +9,7 @@ import pytest
 from plans import made_plan, population
 
 from snnc.compiler.plan import BusPlan, ConnectionPlan, Phase, Plan, Relay
-from snnc.compiler.target import Links
+from snnc.compiler.target import Host, Links
 from snnc.compiler.targets import load_target
 from snnc.inspect import Subject
 from snnc.inspect.limits import amount
@@ -182,6 +182,14 @@ def test_limits_name_the_superstep_the_tile_and_the_layer() -> None:
     bounded = Subject(replace(hand(), bound_cycles=1450.0), told()).limits[2]
     assert bounded.share == pytest.approx(1450 / 4350)
     assert bounded.sentence.startswith("The step takes 3 times as long as with all work spread evenly")
+
+
+def test_a_host_that_is_slower_than_the_step_is_named() -> None:
+    plan = hand()
+    streamed = replace(plan, host_bytes=10**6, target=replace(plan.target, host=Host(bytes_per_second=1e9)))
+    assert "host" not in Subject(replace(streamed, host_bytes=10), told()).limits[0].sentence
+    assert "from the host: 1 ms before each step" in Subject(streamed, told()).limits[0].sentence
+    assert build_view(Subject(streamed, told()))["facts"]["host_milliseconds"] == pytest.approx(1.0)
 
 
 def test_an_exchange_that_limits_tells_what_moves() -> None:
