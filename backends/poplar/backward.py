@@ -6,6 +6,7 @@ from typing import Final
 
 from snnc.backends.poplar.equations import loads, needed, reads, statements
 from snnc.backends.poplar.forward import BlockVertex, clock_fields, first_field
+from snnc.backends.poplar.indexed import source_fields, table_body
 from snnc.backends.poplar.links import bus_fields, gradient_fields, incoming, is_shared, parameter_field
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, Field, integer, number, scalar, vector
@@ -47,7 +48,7 @@ def add_backward(net: Network, assembly: Assembly, population: PopulationInfo) -
 
 def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
     links = [link for link in incoming(net, population.id) if link.learned]
-    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *gradient_fields(links)]
+    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *gradient_fields(net, links)]
     zeros: list[Body] = [_zero_of(net, fields, link.index, link.connection, population) for link in links]
     places: dict[str, str] = {}
     stores = _state_adjoints(net, assembly, population, step, fields, places, zeros)
@@ -80,12 +81,14 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
         "equations": statements(code),
         "stores": stores,
         "sums": sums,
-        "incoming": [link.body() for link in links],
+        "incoming": [body for link in links for body in link.bodies()],
     }
     BACKWARD.add(net, assembly, population, "backward", fields, body)
 
 
 def _zero_of(net: Network, fields: list[Field], index: int, connection: ConnectionInfo, population: PopulationInfo) -> Body:
+    if connection.id in net.indexed:
+        return {"name": f"gradient{index}", "size": f"size{index}"}
     if connection.kind == "dense":
         fields.append(number(f"inputs{index}", net.size(connection.source_buffer)))
         return {"name": f"gradient{index}", "size": f"static_cast<unsigned long>(inputs{index}) * count"}
@@ -195,9 +198,16 @@ def _add_source_gradient(net: Network, assembly: Assembly, population: Populatio
     for index, connection in enumerate(links):
         fields += _outgoing_fields(net, index, connection)
         shared = connection.weight is not None and connection.kind == "one_to_one" and net.size(connection.weight) == 1
+        tables = table_body(net, connection.id, index, source=True) if connection.id in net.indexed else {}
         times = "" if connection.weight is None else f"*weight{index} * " if shared else f"weight{index}[c] * "
         outgoing.append(
-            {"index": index, "output": step.outputs.index(connection.source_buffer), "template": connection.kind, "weight_times": times}
+            {
+                "index": index,
+                "output": step.outputs.index(connection.source_buffer),
+                "template": "indexed" if tables else connection.kind,
+                "weight_times": times,
+                **tables,
+            }
         )
     SOURCES.add(net, assembly, population, "backward", fields, {"rings": outputs, "outgoing": outgoing})
 
@@ -206,6 +216,8 @@ def _outgoing_fields(net: Network, index: int, connection: ConnectionInfo) -> li
     target = net.population(connection.target)
     delta = f"d_{target.ports[connection.port]}"
     fields = [integer(f"stage{index}", net.stages[target.id]), integer(f"delay{index}", connection.delay)]
+    if connection.id in net.indexed:
+        return [*fields, *source_fields(net, connection.id, index, delta)]
     if connection.kind == "dense":
         return [
             *fields,
@@ -224,6 +236,6 @@ def _outgoing_fields(net: Network, index: int, connection: ConnectionInfo) -> li
 def _add_weight_round(net: Network, assembly: Assembly, population: PopulationInfo) -> None:
     links = [link for link in incoming(net, population.id) if link.limited and link.learned]
     ports = sorted({link.connection.port for link in links})
-    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *gradient_fields(links)]
+    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *gradient_fields(net, links)]
     fields += [vector("Input", "float", f"delta{p}", f"d_{population.ports[p]}_own[b.index]") for p in ports]
     ROUND.add(net, assembly, population, "backward", fields, {"incoming": [link.body() for link in links]})

@@ -11,6 +11,7 @@ import jinja2
 
 from snnc.backends.poplar.backward import add_backward
 from snnc.backends.poplar.forward import add_forward
+from snnc.backends.poplar.indexed import add_indexed, table_count
 from snnc.backends.poplar.names import c_string, comment_text
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parameters import add_parameters
@@ -27,7 +28,7 @@ from snnc.compiler.target import Target
 FORMAT: Final = "snnc project 1"
 ABI_VERSION: Final = 1
 COMMON: Final = ("snnc_abi.h", "snnc_abi.cpp", "snnc_session.hpp", "snnc_files.hpp", "snnc_main.cpp")
-POPLAR: Final = ("layout.hpp", "poplar_session.hpp", "codelets.cpp", "host.cpp", "CMakeLists.txt", "README.txt")
+POPLAR: Final = ("layout.hpp", "indexed.hpp", "poplar_session.hpp", "codelets.cpp", "host.cpp", "CMakeLists.txt", "README.txt")
 GROUPS: Final = {
     "clocks": ("add_clocks", "The iteration counter and decisions about further windows."),
     "relays_forward": ("add_forward_relays", "F1: relays compact spikes and show windows."),
@@ -84,6 +85,7 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
     for store in net.stores.values():
         add_relays(net, assembly, store)
     add_parameters(net, assembly)
+    add_indexed(net, assembly)
     for population in net.program.populations:
         add_forward(net, assembly, population)
         if net.training:
@@ -97,6 +99,8 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
         extras.append({"template": f"loss_{loss['title']}", "loss": loss, "cost": net.cost("loss")})
         extras.append({"template": "loss_sum", "cost": net.cost("reduce")})
         extras.append({"template": "sum_private", "cost": net.cost("update")})
+        if any(net.weight_gradient(id_) for id_ in net.indexed):
+            extras.append({"template": "sum_pieces", "cost": net.cost("sum_pieces")})
         name = optimizer.name if optimizer is not None else "sgd"
         extras.append({"template": f"optimizer_{name}", "cost": net.cost("update"), **optimizer_context(optimizer)})
     return assembly, {**_context(net, assembly), "extras": extras}
@@ -104,7 +108,7 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
 
 def _context(net: Network, assembly: Assembly) -> Body:
     plan, target = net.plan, net.plan.target
-    tables = len(plan.populations) + len(net.stores)
+    tables = len(plan.populations) + len(net.stores) + table_count(net)
     _, places = safetensors(initial_values(net))
     labels = {t.split('"')[1] for t in assembly.tensors if t.startswith("tensor(")}
     return {
@@ -123,7 +127,7 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "groups": [{"name": n, "title": t, "loops": assembly.loops[g]} for g, (n, t) in GROUPS.items() if g in assembly.loops],
         "programs": programs(net),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in net.program.inputs],
-        "net": net,
+        "indexed": bool(net.indexed),
     }
 
 
@@ -163,6 +167,8 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
             "backward_neurons": "B2 neurons",
         }
         names |= {"sum_private_gradients": "U1 private gradients", "update_parameters": "U1 update"}
+        if any(net.weight_gradient(id_) for id_ in net.indexed):
+            names |= {"sum_shared_gradients": "U1 shared gradients"}
     if net.rounds and net.training:
         names |= {"backward_decide": "further windows?", "backward_next": "B next window", "backward_rounds": "B gather"}
     return [{"name": name, "title": title} for name, title in names.items()]

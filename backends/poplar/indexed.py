@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from snnc.backends.poplar.moments import moments
 from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.parameters import moments
 from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, number, vector
 from snnc.compiler.indexed.tables import Tables
 from snnc.compiler.mapping.indexed import IndexedConnection
@@ -58,6 +58,11 @@ def _side_tables(tables: Tables) -> Iterator[npt.NDArray[Any]]:
 
 def _count(found: IndexedConnection) -> int:
     return SIDE_TABLES * (1 + (found.source is not None)) + (1 if found.owners is None else 2)
+
+
+def table_count(net: Network) -> int:
+    """Tables of plan.bin that belong to indexed connections."""
+    return sum(_count(found) for found in net.indexed.values())
 
 
 def _first_table(net: Network, connection: str) -> int:

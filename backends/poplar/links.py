@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from snnc.backends.poplar.indexed import gradient_field, table_body, table_fields
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Body, Field, number, scalar, vector
 from snnc.compiler.step_program import ConnectionInfo
@@ -20,11 +21,15 @@ class Incoming:
     limited: bool
     learned: bool
     weight_size: int
+    tables: Body | None = None
+    """What the templates of an indexed connection need."""
+    biased: bool = False
+    """Whether tables hold biases too."""
 
     @property
     def template(self) -> str:
         """Stem of the template that prints it."""
-        return f"{self.connection.kind}_{'events' if self.events else 'values'}"
+        return f"{self.connection.kind if self.tables is None else 'indexed'}_{'events' if self.events else 'values'}"
 
     def body(self) -> Body:
         """What its template needs."""
@@ -37,7 +42,12 @@ class Incoming:
             "weight": weight,
             "weight_times": "" if self.weight_size == 0 else f"{weight} * ",
             "gradient_index": "0" if shared else "c",
+            **(self.tables or {}),
         }
+
+    def bodies(self) -> list[Body]:
+        """The same for a first window, which comes with the biases."""
+        return [self.body(), *([{**self.body(), "template": "indexed_bias"}] if self.biased else [])]
 
 
 def incoming(net: Network, population: str) -> tuple[Incoming, ...]:
@@ -46,7 +56,10 @@ def incoming(net: Network, population: str) -> tuple[Incoming, ...]:
     for index, connection in enumerate(net.incoming(population)):
         bus = net.buses[connection.id]
         size = net.size(connection.weight) if connection.weight else 0
-        found.append(Incoming(index, connection, bus.kind == "events", net.limited(bus), net.weight_gradient(connection.id), size))
+        tables = table_body(net, connection.id, index) if connection.id in net.indexed else None
+        biased = tables is not None and net.indexed[connection.id].map.biases > 0
+        learned = net.weight_gradient(connection.id)
+        found.append(Incoming(index, connection, bus.kind == "events", net.limited(bus), learned, size, tables, biased))
     return tuple(found)
 
 
@@ -72,21 +85,30 @@ def bus_fields(net: Network, links: Iterable[Incoming]) -> list[Field]:
     return fields
 
 
-def weight_fields(links: Iterable[Incoming]) -> list[Field]:
+def weight_fields(net: Network, links: Iterable[Incoming]) -> list[Field]:
     """Weights that the connections use, as they lie with the target."""
     fields = []
     for link in links:
         name, weight = f"weight{link.index}", link.connection.weight
-        if weight and link.connection.kind == "one_to_one" and link.weight_size == 1:
+        if link.tables is not None:
+            fields += table_fields(net, link.connection.id, link.index, with_weights=True)
+        elif weight and link.connection.kind == "one_to_one" and link.weight_size == 1:
             fields.append(scalar("Input", "float", name, f"{weight}_copies[b.group][0]"))
         elif weight:
             fields.append(vector("Input", "float", name, f"{weight}[b.group]"))
     return fields
 
 
-def gradient_fields(links: Iterable[Incoming]) -> list[Field]:
+def gradient_fields(net: Network, links: Iterable[Incoming]) -> list[Field]:
     """The block's private sums of weight gradients."""
-    return [vector("InOut", "float", f"gradient{k.index}", f"d_{k.connection.weight}[b.index]") for k in links if k.learned]
+    fields = []
+    for link in links:
+        if link.learned and link.tables is not None:
+            fields += table_fields(net, link.connection.id, link.index, with_weights=False)
+            fields += gradient_field(link.connection.id, link.index)
+        elif link.learned:
+            fields.append(vector("InOut", "float", f"gradient{link.index}", f"d_{link.connection.weight}[b.index]"))
+    return fields
 
 
 def is_shared(net: Network, parameter: str, population: str) -> bool:

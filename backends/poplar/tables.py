@@ -8,19 +8,21 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from snnc.backends.poplar.indexed import indexed_tables
 from snnc.backends.poplar.network import Network
 from snnc.compiler.graph import Array
 
 
 def plan_tables(net: Network) -> bytes:
-    """``plan.bin``: every population's blocks (tile, first, count, sample, samples), every store's relays (tile, sample, samples)."""
+    """``plan.bin``: every population's blocks (tile, first, count, sample, samples), every store's relays (tile, sample, samples), indexed connections."""
     tables: list[Iterable[Sequence[int]]] = [
         [(b.tile, b.first, b.count, b.sample, b.samples) for b in p.blocks] for p in net.plan.populations
     ]
     tables += [[(r.tile, r.sample, r.samples) for r in s.buses[0].relays] for s in net.stores.values()]
-    parts = [struct.pack("<I", len(tables))]
-    for table in tables:
-        array = np.asarray(list(table), dtype="<u4")
+    arrays = [np.asarray(list(table)) for table in tables] + list(indexed_tables(net))
+    parts = [struct.pack("<I", len(arrays))]
+    for found in arrays:
+        array = found.astype("<u4")
         parts += [struct.pack("<II", *array.shape), array.tobytes()]
     return b"".join(parts)
 

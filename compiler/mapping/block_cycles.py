@@ -10,13 +10,16 @@ from snnc.compiler.mapping.block_memory import FLOAT
 from snnc.compiler.mapping.cost import worker_cycles
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
+from snnc.compiler.mapping.indexed_cycles import Holdings, estimated, indexed_counts
 from snnc.compiler.mapping.network import Layer, learned_elements
 from snnc.compiler.mapping.problem import Problem
 
 PARTS: Final = ("forward", "backward", "source_gradient")
 
 
-def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any, part: str) -> Any:
+def block_cycles(
+    problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any, part: str, holdings: Holdings | None = None
+) -> Any:
     """Expected worker cycles of one run of the largest block, the start of its vertex included.
 
     Parameters
@@ -29,18 +32,21 @@ def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples
         Neurons and samples of the tile, numbers or arrays.
     part
         One of :data:`PARTS`.
+    holdings
+        What the tables of indexed connections hold there; estimated by default.
     """
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
     each = ceil_div(samples, np.maximum(sample_groups(n, cut.columns, problem.target.workers, samples), 1))
     cost = problem.costs[f"{part}.{layer.id}"]
     counts = _source_counts(layer, columns, each) if part == "source_gradient" else _neuron_counts(problem, layer, columns, each)
+    counts |= indexed_counts(problem, layer, part, columns, each, holdings or estimated(n, column_groups(n, cut.columns)))
     return problem.target.vertex_start_cycles + worker_cycles(cost, samples=each, columns=columns, **counts)
 
 
 def _neuron_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
     dense = [link for link in layer.incoming if link.dense]
-    other = [link for link in layer.incoming if not link.dense]
+    other = [link for link in layer.incoming if link.one_to_one]
     rows = samples * sum(link.inputs for link in dense if not link.events)
     return {
         "events": samples * sum(problem.window_events(link) for link in dense if link.events),
@@ -57,7 +63,7 @@ def _source_counts(layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
     return {
         "rows": samples * columns * sum(link.dense for link in back),
         "products": samples * columns * sum((link.outputs + 1) // 2 for link in back if link.dense),
-        "elements": samples * columns * sum(not link.dense for link in back),
+        "elements": samples * columns * sum(link.one_to_one for link in back),
     }
 
 
@@ -87,7 +93,7 @@ def _received(problem: Problem, layer: Layer, samples: int) -> dict[str, float]:
     """Cycles that the exchange before each part takes, fragments not counted."""
     rate = problem.target.exchange_bytes_per_cycle
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) / rate
-    deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.deltas_into(layer)) / rate
+    deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.whole_deltas_into(layer)) / rate
     return {"forward": windows, "backward": windows, "source_gradient": deltas}
 
 

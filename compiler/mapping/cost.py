@@ -9,6 +9,11 @@ expected counts into the same formula, :func:`worker_cycles`::
            + row     * rows  + product * products                      products = sum over rows of ceil(row length / 2)
            + neuron  * neurons                                         neurons x samples
            + word    * words + id * ids + element * elements
+           + lookup  * lookups + found * founds + single * singles + run * runs + value * values + sample_value * sample_values
+
+The last line counts indexed connections: `lookups` ids (or values) that are looked up in a table; `founds` rows of it that are walked
+through; `singles` runs of one value where a table knows no others, `runs` where it does; `values` that runs add up; `sample_values`, in
+source gradients, values x samples.
 
 What each codelet counts:
 
@@ -43,7 +48,7 @@ is dual issued, and the equations run one neuron at a time (a block mostly has o
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 from snnc.compiler.mapping.network import Layer, Network, describe
 from snnc.compiler.mapping.operations import pair_cycles
@@ -65,6 +70,12 @@ class CodeletCost:
     word: int = 0
     id: int = 0
     element: int = 0
+    lookup: int = 0
+    found: int = 0
+    single: int = 0
+    run: int = 0
+    value: int = 0
+    sample_value: int = 0
 
     def to_dict(self) -> dict[str, int]:
         """Coefficients by name."""
@@ -83,6 +94,12 @@ def worker_cycles(
     words: Any = 0,
     ids: Any = 0,
     elements: Any = 0,
+    lookups: Any = 0,
+    founds: Any = 0,
+    singles: Any = 0,
+    runs: Any = 0,
+    values: Any = 0,
+    sample_values: Any = 0,
 ) -> Any:
     """Worker cycles of one run of a vertex that has a step; counts are numbers or NumPy arrays of one shape.
 
@@ -101,6 +118,12 @@ def worker_cycles(
         + cost.word * words
         + cost.id * ids
         + cost.element * elements
+        + cost.lookup * lookups
+        + cost.found * founds
+        + cost.single * singles
+        + cost.run * runs
+        + cost.value * values
+        + cost.sample_value * sample_values
     )
 
 
@@ -132,7 +155,13 @@ def network_costs(network: Network) -> dict[str, CodeletCost]:
 # A vector of two columns: load the row, load the sum, add, store: 4 (facts: 4 bundles for 2 floats).
 # A row of products: load the value, splat it, advance, set up the loop: 4 to 8; a vector: load, load, multiply, add, store: 5.
 
+# Indexed connections. A lookup: load the id, subtract the first row, compare with the number of rows, branch: 4. A row that is walked through:
+# load where its runs begin and end, compare, branch: 4. A run of one value: load its place and its weight's, form no loop, branch: 4; a longer
+# one loads its length, forms two addresses and sets up a loop besides: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one
+# float at a time, because runs begin anywhere.
+
 _EVENT, _EVENT_VECTOR, _ROW, _PRODUCT = 6, 4, 5, 5
+_RUNS: Final = {"lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4}
 
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
@@ -151,6 +180,7 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
         neuron=pair_cycles(kernel.forward) + loads + stores + fill + 2 + _sending(layer),
         id=5,  # load, subtract the first, compare with the count, branch, advance; adds are counted as part of it
         element=3,  # two floats: load, load the current, add or multiply-add, store, advance
+        **_RUNS,
     )
 
 
@@ -171,6 +201,7 @@ def _backward(layer: Layer) -> CodeletCost:
         neuron=pair_cycles(kernel.backward) + loads + stores + sums + 2,
         id=5,
         element=3,
+        **_RUNS,
     )
 
 
@@ -185,7 +216,7 @@ def _sending(layer: Layer) -> int:
 
 
 def _events_only() -> CodeletCost:
-    return CodeletCost(start=16, idle=8, sample=8, event=_EVENT, event_vector=_EVENT_VECTOR, id=5)
+    return CodeletCost(start=16, idle=8, sample=8, event=_EVENT, event_vector=_EVENT_VECTOR, id=5, **_RUNS)
 
 
 def _source_gradient(layer: Layer) -> CodeletCost:
@@ -197,6 +228,11 @@ def _source_gradient(layer: Layer) -> CodeletCost:
         row=8,  # pointers, loop, sum of the two halves, load, add and store the gradient
         product=4,  # load, load, multiply, add; the sum stays in registers
         element=4,
+        found=24,  # bounds of the row, zeroes, and load, add and store for eight samples, two at a time
+        single=4,
+        run=8,
+        value=2,  # load the weight, form the address of the deltas; then for each two samples load and multiply-add
+        sample_value=1,
     )
 
 
@@ -217,4 +253,6 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float
         "update": CodeletCost(start=24, product=4, element=adam if network.moments == 2 else 5 + network.moments),
         "transpose": CodeletCost(start=16, element=3),
+        # an owned element is zeroed; a piece: load place and length, form an address, set up the loop; a value: load, load, add, store
+        "sum_pieces": CodeletCost(start=20, element=1, row=8, value=4),
     }

@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from snnc.compiler.graph import Kind
+from snnc.compiler.indexed.maps import IndexedOp
 from snnc.compiler.kernel import Kernel
+from snnc.compiler.mapping.indexed_links import IndexedLink
 from snnc.compiler.step_operations import (
-    DenseInputGradient,
-    DenseWeightGradient,
+    ConvolveBiasGradient,
     Fill,
+    InputGradient,
     NeuronStep,
-    OneToOneInputGradient,
-    OneToOneWeightGradient,
     RecordAdjoint,
+    RescaleBiasGradient,
+    WeightGradient,
 )
 from snnc.compiler.step_program import ConnectionInfo, PopulationInfo, StepProgram
 
@@ -44,9 +46,11 @@ class Link:
     inputs, outputs
         Values of the source and of the target that it joins.
     weight_elements
-        Elements of its weight: inputs x outputs when dense; 0, 1 or `inputs` when one to one.
+        Elements of its weight: inputs x outputs when dense; 0, 1 or `inputs` when one to one; 0 when indexed.
     weight_gradient, input_gradient
         Whether the backward step forms them.
+    indexed
+        What it joins, when tables tell that; None when it is dense or one to one.
     """
 
     id: str
@@ -60,6 +64,12 @@ class Link:
     weight_elements: int
     weight_gradient: bool
     input_gradient: bool
+    indexed: IndexedLink | None = None
+
+    @property
+    def one_to_one(self) -> bool:
+        """True when value i of the source reaches one neuron alone, the next one for i + 1."""
+        return not self.dense and self.indexed is None
 
     @property
     def events(self) -> bool:
@@ -165,6 +175,9 @@ def _link(program: StepProgram, connection: ConnectionInfo, source: Source, trai
     backward = program.backward if training else ()
     mine = [op for op in backward if getattr(op, "connection", None) == connection.id]
     dense = connection.kind == "dense"
+    op = next((op for op in program.forward if isinstance(op, IndexedOp) and op.connection == connection.id), None)
+    learned = {step.parameter for step in program.update} if training else set()
+    indexed = None if op is None else IndexedLink(op, program.buffers, connection.weight in learned, connection.bias in learned)
     return Link(
         id=connection.id,
         source=source,
@@ -173,10 +186,11 @@ def _link(program: StepProgram, connection: ConnectionInfo, source: Source, trai
         dense=dense,
         delay=connection.delay,
         inputs=source.width,
-        outputs=math.prod(target.shape) if dense else source.width,
-        weight_elements=math.prod(program.buffers[connection.weight].shape) if connection.weight else 0,
-        weight_gradient=any(isinstance(op, DenseWeightGradient | OneToOneWeightGradient) for op in mine),
-        input_gradient=any(isinstance(op, DenseInputGradient | OneToOneInputGradient) for op in mine),
+        outputs=source.width if op is None and not dense else math.prod(target.shape),
+        weight_elements=math.prod(program.buffers[connection.weight].shape) if connection.weight and op is None else 0,
+        weight_gradient=any(isinstance(op, WeightGradient | ConvolveBiasGradient | RescaleBiasGradient) for op in mine),
+        input_gradient=any(isinstance(op, InputGradient) for op in mine),
+        indexed=indexed,
     )
 
 

@@ -11,6 +11,13 @@ import numpy as np
 from snnc.compiler.mapping.block_cycles import block_cycles, vertices
 from snnc.compiler.mapping.cost import worker_cycles
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
+from snnc.compiler.mapping.indexed_traffic import (
+    deltas_by_rows,
+    gradients_to_owners,
+    owned_work,
+    ownerships,
+    weights_from_owners,
+)
 from snnc.compiler.mapping.network import learned_elements
 from snnc.compiler.mapping.relays import relay_cycles, relay_words
 from snnc.compiler.mapping.tile_range import TileRange
@@ -43,6 +50,11 @@ class Load:
         self.longest[tiles] = np.maximum(self.longest[tiles], cycles)
         self.total[tiles] += np.asarray(cycles) * np.asarray(number)
 
+    def add_each(self, tiles: Ints, cycles: Any) -> None:
+        """Give tiles, some of them several times, one vertex each."""
+        np.maximum.at(self.longest, tiles, cycles)
+        np.add.at(self.total, tiles, cycles)
+
     @property
     def cycles(self) -> Floats:
         """Tile cycles: a worker issues once every `workers` cycles, and vertices are dealt to the workers that are free."""
@@ -74,15 +86,18 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
         return tuple(found)
     sources = relay_load(layout, compact=False)
     _add_blocks(layout, sources, "source_gradient")
+    deltas, copies = deltas_to_sources(layout), weights_to_copies(layout)
+    deltas_by_rows(layout, deltas)
+    weights_from_owners(layout, copies)
     return (
         *found,
         Step("loss: adjoints", "loss", 1, _loss_load(layout), records_to_loss(layout)),
         Step("loss: sum", "loss", 1, _one_tile(layout, "reduce", problem.batch), adjoints_to_blocks(layout)),
-        Step("backward: relays and source gradients", "backward", runs, sources, deltas_to_sources(layout)),
+        Step("backward: relays and source gradients", "backward", runs, sources, deltas),
         *_overflow_test(layout, "backward", runs),
         Step("backward: neurons", "backward", runs, block_load(layout, "backward"), windows_to_blocks(layout, backward=True)),
         *_update_steps(layout),
-        Step("update: weight copies", "update", 1, _copy_load(layout), weights_to_copies(layout)),
+        Step("update: weight copies", "update", 1, _copy_load(layout), copies),
     )
 
 
@@ -140,7 +155,7 @@ def _add_blocks(layout: Layout, load: Load, part: str) -> None:
             continue
         where = layout.range_of(layer)
         cut, held = layout.cut_of(layer), (where.tile_neurons, where.tile_samples)
-        load.add(where.tiles, block_cycles(problem, layer, cut, *held, part), vertices(problem, cut, *held))
+        load.add(where.tiles, block_cycles(problem, layer, cut, *held, part, layout.holdings(layer)), vertices(problem, cut, *held))
 
 
 def relay_load(layout: Layout, *, compact: bool) -> Load:
@@ -182,13 +197,26 @@ def _loss_load(layout: Layout) -> Load:
 def _update_steps(layout: Layout) -> tuple[Step, ...]:
     """The optimiser; around it, when populations are replicated, what their replicas exchange."""
     nothing = Traffic.none(layout.problem)
-    if all(where.replicas == 1 for where in layout.placement.ranges):
-        return (Step("update: optimiser", "update", 1, _update_load(layout), nothing),)
-    return (
-        Step("update: private gradients", "update", 1, _private_load(layout), nothing),
-        Step("update: optimiser", "update", 1, _update_load(layout), gradients_to_shares(layout)),
-        Step("update: replicas", "update", 1, Load(layout), weights_to_replicas(layout)),
-    )
+    replicated = any(where.replicas > 1 for where in layout.placement.ranges)
+    owned = any(True for _ in ownerships(layout))
+    optimiser = Step("update: optimiser", "update", 1, _update_load(layout), gradients_to_shares(layout) if replicated else nothing)
+    found = [optimiser]
+    if owned:
+        found.insert(0, Step("update: shared gradients", "update", 1, _owners_load(layout), gradients_to_owners(layout)))
+    if owned or replicated:
+        found.insert(0, Step("update: private gradients", "update", 1, _private_load(layout), nothing))
+    if replicated:
+        found.append(Step("update: replicas", "update", 1, Load(layout), weights_to_replicas(layout)))
+    return tuple(found)
+
+
+def _owners_load(layout: Layout) -> Load:
+    """Owners sum what groups hold of the gradients of their weights."""
+    problem, load = layout.problem, Load(layout)
+    for tiles, count, pieces, values in owned_work(layout):
+        cost = worker_cycles(problem.costs["sum_pieces"], elements=count, rows=pieces, values=values)
+        load.add_each(tiles, problem.target.vertex_start_cycles + cost)
+    return load
 
 
 def _private_load(layout: Layout) -> Load:
@@ -199,6 +227,13 @@ def _private_load(layout: Layout) -> Load:
             shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
             cost = worker_cycles(problem.costs["update"], products=(shares - 1) * ceil_div(elements, 2))
             load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups)
+    for found in ownerships(layout):
+        where = found.target
+        shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+        size = found.indexed.held("target", where).largest["size"]
+        cost = worker_cycles(problem.costs["update"], products=(shares - 1) * ceil_div(size, 2))
+        groups = column_groups(where.tile_neurons, where.columns) * (shares > 1)
+        load.add(where.tiles, (shares > 1) * (problem.target.vertex_start_cycles + cost), groups)
     return load
 
 
@@ -210,6 +245,8 @@ def _update_load(layout: Layout) -> Load:
         mine, parts = (elements, shares) if where.replicas == 1 else (ceil_div(elements, where.replicas), where.replicas)
         cost = worker_cycles(problem.costs["update"], elements=mine, products=(parts - 1) * ceil_div(mine, 2))
         load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups)
+    for tiles, count, _, _ in owned_work(layout):
+        load.add_each(tiles, problem.target.vertex_start_cycles + worker_cycles(problem.costs["update"], elements=count))
     return load
 
 

@@ -71,6 +71,10 @@ class Problem:
         """Distinct (population, port) whose deltas the source gradients of `layer` read."""
         return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if link.input_gradient))
 
+    def whole_deltas_into(self, layer: Layer) -> tuple[tuple[str, int], ...]:
+        """Those of which every tile of `layer` reads all."""
+        return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if link.input_gradient and link.indexed is None))
+
     def ring_slots(self, source: Source) -> int:
         """Steps of output gradient that wait at once: ``1 + (largest lag - 1) // R``; 0 when no connection sends one back."""
         lags = [self.schedule.lags[link.id] for link in self.network.links if link.source == source and link.input_gradient]

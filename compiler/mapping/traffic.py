@@ -20,6 +20,7 @@ import numpy as np
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, mask_words
+from snnc.compiler.mapping.indexed_cycles import Holdings
 from snnc.compiler.mapping.network import Layer, Source, learned_elements
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.problem import Problem
@@ -68,6 +69,10 @@ class Layout:
         """How `layer` is cut."""
         where = self.ranges[layer.id]
         return Cut(where.replicas, where.columns)
+
+    def holdings(self, layer: Layer) -> Holdings:
+        """What the tables of the connections of `layer` hold on each of its tiles."""
+        return lambda link, side: link.held(side, self.ranges[layer.id])
 
     def range_of(self, layer: Layer) -> TileRange:
         """Tile range of `layer`."""
@@ -170,7 +175,7 @@ def deltas_to_sources(layout: Layout) -> Traffic:
     """Before B1: every tile of a source reads the deltas of its targets for its samples."""
     problem, traffic = layout.problem, Traffic.none(layout.problem)
     for layer in problem.network.layers:
-        for target, _ in problem.deltas_into(layer):
+        for target, _ in problem.whole_deltas_into(layer):
             _read_all(layout, traffic, layout.range_of(layer), layout.range_by_id(target))
     return traffic
 
@@ -261,7 +266,7 @@ def weights_to_copies(layout: Layout) -> Traffic:
     for layer in problem.network.layers:
         where = layout.range_of(layer)
         for link in layer.outgoing:
-            if not link.input_gradient or not link.weight_gradient:
+            if not link.input_gradient or not link.weight_gradient or link.indexed is not None:
                 continue
             target = layout.range_by_id(link.target)
             groups = int(column_groups(target.neurons, target.columns).sum())

@@ -1,0 +1,95 @@
+"""How much the tables of an indexed map hold on each tile: exactly for a given cut, or estimated for any number of neurons on a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.indexed.tables import Tables
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Cutter: TypeAlias = Callable[[Ints, Ints], Tables]
+"""Cuts a map along the groups (first, count) of one side."""
+
+AMOUNTS: Final = ("span", "singles", "runs", "values", "bias_singles", "bias_runs", "bias_values", "size", "bytes", "read", "pieces")
+SIZES: Final = 10
+"""Sizes of groups that a profile measures."""
+SAMPLED: Final = 16
+"""Groups that it measures of each size."""
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Amounts by name, numbers or one for each tile: of the largest group of a tile, and of all its groups.
+
+    span: rows; singles, runs, values: runs of one value, longer ones and the values of both, without biases; bias_…: of the biases;
+    size: elements of theta; bytes: of the tables; read, pieces: targets that are read, and the ranges that they form.
+    """
+
+    largest: dict[str, Any]
+    total: dict[str, Any]
+
+
+def amounts(tables: Tables) -> dict[str, Ints]:
+    """Return the amounts of every group."""
+    runs, values = tables.runs, tables.elements
+    bias_runs = bias_values = np.zeros_like(runs)
+    if tables.always:
+        first = tables.rows[tables.row_start[1:] - 2] + tables.run_start[:-1]
+        bias_runs = tables.run_start[1:] - first
+        total = np.concatenate([[0], np.cumsum(tables.length)])
+        bias_values = total[tables.run_start[1:]] - total[first]
+    nothing, single = np.zeros_like(runs), tables.single
+    return {
+        "span": tables.span,
+        "singles": runs - bias_runs if single else nothing,
+        "runs": nothing if single else runs - bias_runs,
+        "values": values - bias_values,
+        "bias_singles": bias_runs if single else nothing,
+        "bias_runs": nothing if single else bias_runs,
+        "bias_values": bias_values,
+        "size": tables.used.sizes,
+        "bytes": tables.index_bytes() * tables.numbers,
+        "read": tables.targets.sizes,
+        "pieces": np.diff(tables.targets.group),
+    }
+
+
+def held_exactly(tables: Tables, groups: Ints) -> Held:
+    """What tiles hold of which tile i has the next ``groups[i]`` groups."""
+    start = np.concatenate([[0], np.cumsum(groups)[:-1]])
+    found = amounts(tables)
+    return Held(
+        {name: np.maximum.reduceat(values, start) for name, values in found.items()},
+        {name: np.add.reduceat(values, start) for name, values in found.items()},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Amounts of the largest group of a few sizes."""
+
+    sizes: Ints
+    largest: dict[str, Ints]
+
+    def held(self, neurons: Any, groups: Any) -> Held:
+        """Estimate what tiles hold whose `neurons` are cut into `groups`."""
+        each = -(-np.asarray(neurons) // np.maximum(groups, 1))
+        found = {name: np.interp(each, self.sizes, values) for name, values in self.largest.items()}
+        return Held(found, {name: values * groups for name, values in found.items()})
+
+
+def measure(cutter: Cutter, neurons: int) -> Profile:
+    """Cut a population of `neurons` into groups of several sizes, and look at some groups of each."""
+    sizes = np.unique(np.geomspace(1, neurons, SIZES).round().astype(np.int64))
+    found = []
+    for size in sizes:
+        number = -(-neurons // int(size))
+        chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED)).round().astype(np.int64))
+        first = chosen * size
+        found.append({name: int(values.max()) for name, values in amounts(cutter(first, np.minimum(size, neurons - first))).items()})
+    return Profile(sizes, {name: np.array([one[name] for one in found], dtype=np.int64) for name in AMOUNTS})
