@@ -53,7 +53,7 @@ def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: 
     for t in range(steps):
         for op in program.forward:
             run_forward(op, memory, t)
-    sending = dict.fromkeys(c.source_buffer for c in program.connections if c.event_driven)
+    sending = dict.fromkeys(c.source_buffer for c in program.connections if program.buffers[c.source_buffer].kind == "spikes")
     counts = {name: memory[name].reshape(steps, batch, -1).sum(axis=-1) for name in sending}
     mean = {name: float(memory[name].mean()) for name in sending}
     return Activity(mean, {name: int(count.max()) for name, count in counts.items()}, source)

@@ -19,7 +19,7 @@ from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, number
 from snnc.compiler.indexed.tables import Tables
 from snnc.compiler.mapping.indexed import IndexedConnection
 
-SIDE_TABLES: Final = 5
+SIDE_TABLES: Final = 6
 """Tables of plan.bin for one side of a connection."""
 _TYPES: Final = {2: ("unsigned short", "poplar::UNSIGNED_SHORT"), 4: ("unsigned", "poplar::UNSIGNED_INT")}
 
@@ -47,13 +47,14 @@ def _side_tables(tables: Tables) -> Iterator[npt.NDArray[Any]]:
     pad = np.zeros(1, np.int64)
     columns = (
         np.append(tables.low, 0), np.append(tables.span, 0), tables.row_start, tables.run_start, tables.used.group, tables.targets.group,
-        np.append(tables.used.sizes, pad),
+        np.append(tables.used.sizes, pad), tables.key_start,
     )  # fmt: skip
     yield np.stack(columns, axis=1)
     yield tables.rows.reshape(-1, 1)
     yield np.stack([tables.place, tables.weight, tables.length], axis=1)
     yield np.stack([tables.used.first, tables.used.count], axis=1)
     yield np.stack([tables.targets.first, tables.targets.count], axis=1)
+    yield tables.keys.reshape(-1, 1)
 
 
 def _count(found: IndexedConnection) -> int:
@@ -103,6 +104,8 @@ def _add_side(assembly: Assembly, name: str, population: str, tables: Tables, at
     number_type, poplar_type = _TYPES[tables.index_bytes()]
     assembly.variable("Side", name, f"Side({population}, tables, {at})", f"runs with {population}")
     assembly.variable("Parts", f"{name}_rows", f"{name}.rows<{number_type}>(graph, {poplar_type})")
+    if tables.keyed:
+        assembly.variable("Parts", f"{name}_keys", f"{name}.keys<{number_type}>(graph, {poplar_type})")
     for column, what in enumerate(("place", "start") if tables.single else ("place", "start", "length")):
         assembly.variable("Parts", f"{name}_{what}", f"{name}.runs<{number_type}>(graph, {poplar_type}, {column})")
 
@@ -186,7 +189,11 @@ def table_fields(net: Network, connection: str, index: int, *, with_weights: boo
     """Fields of a target's vertex: the tables and, forward, the weights."""
     side, found = f"{connection}_in", net.indexed[connection]
     fields = _table_fields(side, index, found.target)
-    fields += [number(f"low{index}", f"{side}.low(b)"), number(f"span{index}", f"{side}.span(b)")]
+    if found.target.keyed:
+        fields.append(vector("Input", _TYPES[found.target.index_bytes()][0], f"keys{index}", f"{side}_keys[b.group]"))
+    else:
+        fields.append(number(f"low{index}", f"{side}.low(b)"))
+    fields.append(number(f"span{index}", f"{side}.span(b)"))
     if with_weights:
         fields.append(vector("Input", "float", f"weight{index}", f"{side}_copy[b.group]"))
     return fields
@@ -226,5 +233,6 @@ def table_body(net: Network, connection: str, index: int, *, source: bool = Fals
         "number": _TYPES[tables.index_bytes()][0],
         "single": "true" if tables.single else "false",
         "length": "nullptr" if tables.single else f"&length{index}[0]",
+        "find": f"&keys{index}[0]" if tables.keyed else f"low{index}",
         "kind": "single" if tables.single else "run",
     }

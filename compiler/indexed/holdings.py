@@ -15,7 +15,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Cutter: TypeAlias = Callable[[Ints, Ints], Tables]
 """Cuts a map along the groups (first, count) of one side."""
 
-AMOUNTS: Final = ("span", "singles", "runs", "values", "bias_singles", "bias_runs", "bias_values", "size", "bytes", "read", "pieces")
+AMOUNTS: Final = ("span", "keys", "singles", "runs", "values", "bias_singles", "bias_runs", "bias_values", "size", "bytes", "read", "pieces")
 SIZES: Final = 10
 """Sizes of groups that a profile measures."""
 SAMPLED: Final = 16
@@ -26,7 +26,7 @@ SAMPLED: Final = 16
 class Held:
     """Amounts by name, numbers or one for each tile: of the largest group of a tile, and of all its groups.
 
-    span: rows; singles, runs, values: runs of one value, longer ones and the values of both, without biases; bias_…: of the biases;
+    span: rows; keys: those that are found by key; singles, runs, values: runs of one value, longer ones and the values of both, without biases; bias_…: of the biases;
     size: elements of theta; bytes: of the tables; read, pieces: targets that are read, and the ranges that they form.
     """
 
@@ -46,6 +46,7 @@ def amounts(tables: Tables) -> dict[str, Ints]:
     nothing, single = np.zeros_like(runs), tables.single
     return {
         "span": tables.span,
+        "keys": np.diff(tables.key_start),
         "singles": runs - bias_runs if single else nothing,
         "runs": nothing if single else runs - bias_runs,
         "values": values - bias_values,

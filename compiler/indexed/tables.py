@@ -9,7 +9,7 @@ deltas it reads, without gaps: runs count in these local numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ import numpy.typing as npt
 from snnc.compiler.indexed.maps import IndexedMap
 
 Ints: TypeAlias = npt.NDArray[np.int64]
+
+SPARSE: Final = 4
+"""Rows are found by keys where the sources of a group are fewer than one in so many of those between the first and the last."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,9 @@ class Tables:
     ----------
     low, span
         First row of each group, and the number of its rows. A row is a source on the target's side, a neuron of the group on the source's.
+    keys
+        Where few of the sources between the first and the last reach a group, it has rows for these alone, and this tells their sources,
+        ascending; empty otherwise. `low` is 0 then.
     rows
         For each group ``span + 1`` numbers (with biases ``span + 2``: these are a last row): where the runs of a row begin, counted in the group.
     row_start, run_start
@@ -57,6 +63,7 @@ class Tables:
 
     low: Ints
     span: Ints
+    keys: Ints
     rows: Ints
     row_start: Ints
     run_start: Ints
@@ -83,9 +90,20 @@ class Tables:
         return bool((self.length == 1).all())
 
     @property
+    def keyed(self) -> bool:
+        """Whether rows are found by their keys."""
+        return len(self.keys) > 0
+
+    @property
+    def key_start(self) -> Ints:
+        """Where the keys of each group begin."""
+        found: Ints = np.concatenate([[0], np.cumsum(self.span)]) if self.keyed else np.zeros(len(self.span) + 1, np.int64)
+        return found
+
+    @property
     def largest(self) -> int:
         """The largest number in any of the tables."""
-        arrays = (self.rows, self.place, self.weight, self.length)
+        arrays = (self.keys, self.rows, self.place, self.weight, self.length)
         return max(int(a.max(initial=0)) for a in arrays)
 
     def index_bytes(self) -> int:
@@ -95,7 +113,7 @@ class Tables:
     @property
     def numbers(self) -> Ints:
         """Numbers in the tables of each group."""
-        return np.diff(self.row_start) + (2 if self.single else 3) * self.runs
+        return np.diff(self.row_start) + np.diff(self.key_start) + (2 if self.single else 3) * self.runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,11 +131,18 @@ def target_tables(found: IndexedMap, first: Ints, count: Ints) -> Tables:
     """Cut `found` along the target's groups ``[first, first + count)``, which lie in order and do not overlap."""
     entries = _clipped(found, first, count)
     plain = entries.row < found.inputs
-    low, high = _extent(entries.group[plain], entries.row[plain], len(first))
-    span = high - low
-    row = np.where(plain, entries.row - low[entries.group], span[entries.group])
+    group, source = entries.group[plain], entries.row[plain]
+    low, high = _extent(group, source, len(first))
+    span, keys, index = high - low, np.zeros(0, np.int64), source - low[group]
+    fresh = np.ones(len(group), bool)
+    fresh[1:] = (np.diff(group) != 0) | (np.diff(source) != 0)
+    if SPARSE * np.count_nonzero(fresh) < span.sum():
+        low, keys, span = np.zeros_like(low), source[fresh], np.bincount(group[fresh], minlength=len(first))
+        index = np.cumsum(fresh) - 1 - (np.cumsum(span) - span)[group]
+    row = span[entries.group]
+    row[plain] = index
     merged = _merged(_Entries(entries.group, row, entries.target - first[entries.group], entries.weight, entries.length))
-    return _tables(merged, low, span, always=found.biases > 0, targets=_nothing(len(first)), elements=found.elements)
+    return _tables(merged, (low, span, keys), always=found.biases > 0, targets=_nothing(len(first)), elements=found.elements)
 
 
 def source_tables(found: IndexedMap, first: Ints, count: Ints) -> Tables:
@@ -130,7 +155,8 @@ def source_tables(found: IndexedMap, first: Ints, count: Ints) -> Tables:
     entries = _Entries(
         group, found.source[inside] - first[group], numbered * found.length, found.weight[inside], np.full(len(group), found.length)
     )
-    return _tables(_merged(entries), np.zeros_like(first), count, always=False, targets=targets, elements=found.elements)
+    rows = (np.zeros_like(first), count, np.zeros(0, np.int64))
+    return _tables(_merged(entries), rows, always=False, targets=targets, elements=found.elements)
 
 
 def _clipped(found: IndexedMap, first: Ints, count: Ints) -> _Entries:
@@ -174,7 +200,9 @@ def _merged(entries: _Entries) -> _Entries:
     return _Entries(e.group[first], e.row[first], e.target[first], e.weight[first], np.add.reduceat(e.length, first))
 
 
-def _tables(runs: _Entries, low: Ints, span: Ints, *, always: bool, targets: Pieces, elements: int) -> Tables:
+def _tables(runs: _Entries, shape: tuple[Ints, Ints, Ints], *, always: bool, targets: Pieces, elements: int) -> Tables:
+    """Count runs by row; `shape` is (low, span, keys)."""
+    low, span, keys = shape
     groups = len(low)
     run_start = np.searchsorted(runs.group, np.arange(groups + 1), side="left")
     row_start = np.concatenate([[0], np.cumsum(span + 1 + always)])
@@ -183,7 +211,7 @@ def _tables(runs: _Entries, low: Ints, span: Ints, *, always: bool, targets: Pie
     wide = int(span.max(initial=0)) + 2
     rows = np.searchsorted(runs.group * wide + runs.row, of_group * wide + wanted, side="left") - run_start[of_group]
     local, used = _used(runs, groups, elements)
-    return Tables(low, span, rows, row_start, run_start, runs.target, local, runs.length, used, targets, always)
+    return Tables(low, span, keys, rows, row_start, run_start, runs.target, local, runs.length, used, targets, always)
 
 
 def _used(runs: _Entries, groups: int, elements: int) -> tuple[Ints, Pieces]:

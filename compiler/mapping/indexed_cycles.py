@@ -65,7 +65,7 @@ def _target(problem: Problem, link: Link, held: dict[str, Any], samples: Any) ->
     part = seen / link.inputs if link.events else 1.0
     biased = (held["bias_singles"] + held["bias_runs"]) > 0
     return {
-        "lookups": samples * seen,
+        "lookups": samples * (seen + (held["keys"] if link.events else 0)),
         "founds": samples * (part * held["span"] + biased),
         "singles": samples * (part * held["singles"] + held["bias_singles"]),
         "runs": samples * (part * held["runs"] + held["bias_runs"]),

@@ -146,7 +146,8 @@ def uncut_targets(found, tables, first, theta):
         local = pieces(tables.used, g, theta)
         rows = tables.rows[tables.row_start[g] : tables.row_start[g + 1]]
         for row in range(len(rows) - 1):
-            source = found.inputs if tables.always and row == tables.span[g] else tables.low[g] + row
+            source = tables.keys[tables.key_start[g] + row] if tables.keyed and row < tables.span[g] else tables.low[g] + row
+            source = found.inputs if tables.always and row == tables.span[g] else source
             for r in tables.run_start[g] + np.arange(rows[row], rows[row + 1]):
                 for i in range(tables.length[r]):
                     whole[start + tables.place[r] + i, source] += local[tables.weight[r] + i]
