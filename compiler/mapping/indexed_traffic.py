@@ -24,8 +24,14 @@ def deltas_by_rows(layout: Layout, traffic: Traffic) -> None:
     """Before B1: add what tiles of sources read of the deltas of the targets that they reach."""
     for layer in layout.problem.network.layers:
         for link in layer.outgoing:
-            if link.indexed is not None and link.input_gradient:
-                _read_rows(layout, traffic, link, link.indexed, layout.range_of(layer), layout.range_by_id(link.target))
+            if link.indexed is None or not link.input_gradient:
+                continue
+            reader, writer = layout.range_of(layer), layout.range_by_id(link.target)
+            if layout.exact:
+                _read_rows(layout, traffic, link, link.indexed, reader, writer)
+            else:
+                held = layout.holdings(layer)(link.indexed, "source").total
+                traffic.add(reader.tiles, FLOAT * reader.tile_samples * held["read"], held["pieces"])
 
 
 def _read_rows(layout: Layout, traffic: Traffic, link: Link, indexed: IndexedLink, reader: TileRange, writer: TileRange) -> None:
@@ -117,17 +123,17 @@ def group_tiles(where: TileRange) -> Ints:
     return found
 
 
-def ownerships(layout: Layout, *, learned: bool = True) -> Iterator[Ownership]:
-    """Indexed connections whose weights are owned, by default those of which training changes some."""
-    for link in layout.problem.network.links:
-        if link.indexed is not None and link.indexed.owned and (link.weight_gradient or not learned):
+def ownerships(layout: Layout) -> Iterator[Ownership]:
+    """Indexed connections of whose weights training changes some."""
+    for link in layout.problem.network.indexed:
+        if link.indexed is not None and link.weight_gradient:
             yield Ownership(layout, link, link.indexed)
 
 
 def gradients_to_owners(layout: Layout) -> Traffic:
     """Before U1: owners gather the sums of the groups that use their weights."""
     traffic = Traffic.none(layout.problem)
-    for found in ownerships(layout):
+    for found in ownerships(layout) if layout.exact else ():
         for tile, owner, elements in found.uses("target"):
             moved = (tile != found.owners.tile[owner]) & found.owners.learned[owner]
             to, size = found.owners.tile[owner][moved], FLOAT * elements[moved]
@@ -138,7 +144,7 @@ def gradients_to_owners(layout: Layout) -> Traffic:
 
 def weights_from_owners(layout: Layout, traffic: Traffic) -> None:
     """Behind U1: add what groups of both sides copy from owners."""
-    for found in ownerships(layout):
+    for found in ownerships(layout) if layout.exact else ():
         sides: tuple[Side, ...] = ("target", "source") if found.link.input_gradient else ("target",)
         for side in sides:
             for tile, owner, elements in found.uses(side):
@@ -156,8 +162,11 @@ def _move(layout: Layout, traffic: Traffic, origin: Ints, to: Ints, size: Ints) 
 
 
 def owned_work(layout: Layout) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
-    """For each learned connection: tile of each learning owner, its elements, the pieces that it sums and their elements."""
-    for found in ownerships(layout):
+    """For each learned connection: tile of each learning owner, its elements, the pieces that it sums and their elements.
+
+    It is small beside the steps, and left out as long as tables are only estimated.
+    """
+    for found in ownerships(layout) if layout.exact else ():
         pieces, values = np.zeros(len(found.owners.tile)), np.zeros(len(found.owners.tile))
         for _, owner, elements in found.uses("target"):
             np.add.at(pieces, owner, 1)

@@ -33,6 +33,8 @@ from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
 Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
+SETTLED: Final = 3
+"""Placements that are priced exactly where tables of indexed connections were estimated before."""
 BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
 """Parts of a tile that blocks may fill, tried in this order until relays find room."""
 
@@ -199,10 +201,14 @@ class Search:
         self._known: dict[int, tuple[tuple[Choice, ...], ...]] = {}
         self.best: Priced | None = None
         self.misfit: tuple[int, Layout, dict[str, Ints]] | None = None
+        self._estimates: list[Priced] = []
 
     def price(self, placement: Placement, *, near: bool) -> bool:
         """Lay out and price one placement; tell whether it fits."""
         layout = lay_out(self.problem, placement, near=near)
+        return self._price(layout if self.problem.network.indexed == () else replace(layout, exact=False))
+
+    def _price(self, layout: Layout) -> bool:
         found = supersteps(layout)
         memory = memory_by_tile(layout, found)
         largest = int(np.sum(list(memory.values()), axis=0).max())
@@ -211,6 +217,8 @@ class Search:
                 self.misfit = largest, layout, memory
             return False
         priced = Priced(layout, memory, tuple(phase(layout, step) for step in found))
+        if not layout.exact:
+            self._estimates.append(priced)
         if self.best is None or priced.cycles < self.best.cycles:
             self.best = priced
         return True
@@ -223,6 +231,7 @@ class Search:
                 self._run_copies(count, copies)
             if before is not None and self.best is before:
                 break
+        self._settle()
         return self
 
     def run_given(self, found: Iterable[Placement]) -> Search:
@@ -230,12 +239,24 @@ class Search:
         given = list(found)
         if not self._price_all(given, near=True):
             self._price_all(given, near=False)
+        self._settle()
         return self
 
     def run_as(self, placement: Placement) -> Search:
         """Try as many chips and copies as `placement` has."""
         self._run_copies(placement.chips, placement.copies)
+        self._settle()
         return self
+
+    def _settle(self) -> None:
+        """Price the fastest estimates exactly, further ones only as long as none fits."""
+        waiting = sorted(self._estimates, key=lambda priced: priced.cycles)
+        if waiting:
+            self.best = None
+        for tried, priced in enumerate(waiting):
+            if tried >= SETTLED and self.best is not None:
+                break
+            self._price(replace(priced.layout, exact=True))
 
     def _run_copies(self, chips: int, copies: int) -> None:
         """Try `copies` groups of chips that share the batch."""

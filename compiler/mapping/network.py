@@ -127,6 +127,11 @@ class Network:
     """Optimiser values kept for each parameter (Adam 2, SGD with momentum 1)."""
 
     @property
+    def indexed(self) -> tuple[Link, ...]:
+        """Links that tables describe."""
+        return tuple(link for link in self.links if link.indexed is not None)
+
+    @property
     def sources(self) -> tuple[Source, ...]:
         """Every buffer that some link reads, inputs first."""
         return tuple(dict.fromkeys([*self.inputs, *(s for layer in self.layers for s in layer.sent)]))

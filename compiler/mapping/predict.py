@@ -230,7 +230,7 @@ def _private_load(layout: Layout) -> Load:
     for found in ownerships(layout):
         where = found.target
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-        size = found.indexed.held("target", where).largest["size"]
+        size = layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").largest["size"]
         cost = worker_cycles(problem.costs["update"], products=(shares - 1) * ceil_div(size, 2))
         groups = column_groups(where.tile_neurons, where.columns) * (shares > 1)
         load.add(where.tiles, (shares > 1) * (problem.target.vertex_start_cycles + cost), groups)

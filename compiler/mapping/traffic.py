@@ -20,7 +20,7 @@ import numpy as np
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, mask_words
-from snnc.compiler.mapping.indexed_cycles import Holdings
+from snnc.compiler.mapping.indexed_cycles import Holdings, estimated
 from snnc.compiler.mapping.network import Layer, Source, learned_elements
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.problem import Problem
@@ -59,6 +59,8 @@ class Layout:
     placement: Placement
     relays: Mapping[Source, tuple[Relay, ...]]
     loss_tiles: tuple[int, ...]
+    exact: bool = True
+    """Whether tables of indexed connections are counted; while placements are compared, they are estimated."""
 
     @cached_property
     def ranges(self) -> Mapping[str, TileRange]:
@@ -72,7 +74,10 @@ class Layout:
 
     def holdings(self, layer: Layer) -> Holdings:
         """What the tables of the connections of `layer` hold on each of its tiles."""
-        return lambda link, side: link.held(side, self.ranges[layer.id])
+        where = self.ranges[layer.id]
+        if self.exact:
+            return lambda link, side: link.held(side, where)
+        return estimated(where.tile_neurons, column_groups(where.tile_neurons, where.columns))
 
     def range_of(self, layer: Layer) -> TileRange:
         """Tile range of `layer`."""
