@@ -28,6 +28,8 @@ from snnc.loading import load_project
 from snnc.options import OPTIONS_FILE, REFERENCE, Options, to_data
 
 DEFAULT_BATCH = 32
+FILLED = 0.5
+"""Part of its places with an entry from which on a sparse weight is no smaller than a dense one: an entry takes 4 bytes and 4 of indices."""
 Trainable: TypeAlias = Weighted | Population
 PROFILE = "model/profile.json"
 """What the emulator counted in the last run."""
@@ -65,7 +67,7 @@ def compile_graph(graph: Graph, chosen: Options, activity: Activity | None = Non
 def _lowered(graph: Graph, chosen: Options) -> StepProgram:
     """Write `graph` as a step program in a form that the target runs."""
     if chosen.target != REFERENCE:
-        graph = FillSparse(trains=chosen.loss is not None)(graph)
+        graph = FillSparse(trains=chosen.loss is not None, least=FILLED)(graph)
     return lower(graph, loss=chosen.loss, optimizer=chosen.optimizer, surrogate=chosen.surrogate, steps=chosen.steps)
 
 
