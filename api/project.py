@@ -29,7 +29,7 @@ from snnc.options import OPTIONS_FILE, REFERENCE, Options, to_data
 
 DEFAULT_BATCH = 32
 FILLED = 0.5
-"""Part of its places with an entry from which on a sparse weight is no smaller than a dense one: an entry takes 4 bytes and 4 of indices."""
+"""Part of its places with an entry from which on a sparse weight is no smaller than a dense one: each takes 8 bytes."""
 Trainable: TypeAlias = Weighted | Population
 PROFILE = "model/profile.json"
 """What the emulator counted in the last run."""

@@ -123,7 +123,9 @@ def _add_theta(net: Network, assembly: Assembly, found: IndexedConnection, at: i
         return
     sums = assembly.variable("Parts", f"d_{id_}_theta", f'{id_}_in.private_sums(graph, "d_{id_}_theta")', "private gradients")
     _owned(assembly, owners, f"d_{id_}_total", "their sums")
-    assembly.variable("Shares", f"{id_}_shares", f"Shares({target}, {id_}_in, {owners}, {sums})", "what groups hold of each owner's gradient")
+    assembly.variable(
+        "Shares", f"{id_}_shares", f"Shares({target}, {id_}_in, {owners}, {sums})", "what groups hold of each owner's gradient"
+    )
     _shown(net, assembly, found, "GRADIENT", "d_", "total", at + 1, writable=False)
     private = (
         vector("InOut", "float", "sums", f"{sums}.range(g.begin, g.end)"),
@@ -166,7 +168,9 @@ def _add_update(net: Network, assembly: Assembly, found: IndexedConnection, lear
     assembly.loop("update", VertexLoop(label, "Owner", "o", learned, "update_parameters", "Update", "o.tile", tuple(fields)))
 
 
-def _shown(net: Network, assembly: Assembly, found: IndexedConnection, role: str, prefix: str, what: str, order: int, *, writable: bool) -> None:
+def _shown(
+    net: Network, assembly: Assembly, found: IndexedConnection, role: str, prefix: str, what: str, order: int, *, writable: bool
+) -> None:
     """Show weights and biases, or what belongs to them, to the host."""
     connection, weights, elements = found.connection, found.map.weights, found.map.elements
     learned = {op.parameter for op in net.program.update}

@@ -6,8 +6,8 @@ import math
 from typing import Final
 
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
-from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.moments import moments
+from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, scalar, vector
 from snnc.backends.printing import c_literal
 from snnc.compiler.losses import Loss, MeanSquaredCount

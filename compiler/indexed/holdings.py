@@ -15,7 +15,20 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Cutter: TypeAlias = Callable[[Ints, Ints], Tables]
 """Cuts a map along the groups (first, count) of one side."""
 
-AMOUNTS: Final = ("span", "keys", "singles", "runs", "values", "bias_singles", "bias_runs", "bias_values", "size", "bytes", "read", "pieces")
+AMOUNTS: Final = (
+    "span",
+    "keys",
+    "singles",
+    "runs",
+    "values",
+    "bias_singles",
+    "bias_runs",
+    "bias_values",
+    "size",
+    "bytes",
+    "read",
+    "pieces",
+)
 SIZES: Final = 10
 """Sizes of groups that a profile measures."""
 SAMPLED: Final = 16

@@ -17,9 +17,7 @@ from snnc.compiler.mapping.problem import Problem
 PARTS: Final = ("forward", "backward", "source_gradient")
 
 
-def block_cycles(
-    problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any, part: str, holdings: Holdings | None = None
-) -> Any:
+def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any, part: str, holdings: Holdings | None = None) -> Any:
     """Expected worker cycles of one run of the largest block, the start of its vertex included.
 
     Parameters

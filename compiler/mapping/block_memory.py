@@ -16,9 +16,7 @@ from snnc.compiler.mapping.problem import Problem
 FLOAT = 4
 
 
-def block_bytes(
-    problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any, holdings: Holdings | None = None
-) -> dict[str, Ints]:
+def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any, holdings: Holdings | None = None) -> dict[str, Ints]:
     """Return category -> bytes on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
 
     Categories are those of :class:`snnc.compiler.plan.Plan`. A replica keeps the optimiser state of its share of the parameters.

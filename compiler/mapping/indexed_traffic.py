@@ -13,7 +13,7 @@ from snnc.compiler.indexed.owners import Owners, find_owners
 from snnc.compiler.indexed.tables import Pieces
 from snnc.compiler.mapping.grouping import Ints, column_groups
 from snnc.compiler.mapping.indexed_links import IndexedLink, Side
-from snnc.compiler.mapping.network import Layer, Link
+from snnc.compiler.mapping.network import Link
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.traffic import Layout, Traffic, common
 
@@ -75,7 +75,7 @@ def _over_links(layout: Layout, traffic: Traffic, to: Ints, origin: Ints, row: I
     per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
     away = to // per_chip != origin // per_chip
     if away.any():
-        crossing = np.unique((row[away] * chips + to[away] // per_chip)) % chips
+        crossing = np.unique(row[away] * chips + to[away] // per_chip) % chips
         traffic.link += size * np.bincount(crossing, minlength=chips)
 
 
@@ -173,6 +173,3 @@ def owned_work(layout: Layout) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
             np.add.at(values, owner, elements)
         some = found.owners.learned
         yield found.owners.tile[some], found.owners.count[some], pieces[some].astype(np.int64), values[some].astype(np.int64)
-
-
-
