@@ -14,7 +14,10 @@ from snnc.compiler.graph import Array
 
 
 def plan_tables(net: Network) -> bytes:
-    """``plan.bin``: every population's blocks (tile, first, count, sample, samples), every store's relays (tile, sample, samples), indexed connections."""
+    """``plan.bin``: every population's blocks (tile, first, count, sample, samples), every store's relays (tile, sample, samples).
+
+    Behind them come the tables of indexed connections.
+    """
     tables: list[Iterable[Sequence[int]]] = [
         [(b.tile, b.first, b.count, b.sample, b.samples) for b in p.blocks] for p in net.plan.populations
     ]

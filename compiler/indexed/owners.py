@@ -19,7 +19,7 @@ GRAIN: Final = 16
 
 @dataclass(frozen=True, eq=False)
 class Owners:
-    """Ranges ``[first, first + count)`` of theta that cover it once, in order; `tile` owns them, `learned` tells whether it updates them."""
+    """Ranges ``[first, first + count)`` of theta that cover it once, in order; `tile` owns them; `learned`: it updates them."""
 
     tile: Ints
     first: Ints

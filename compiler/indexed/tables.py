@@ -1,9 +1,9 @@
 """Indexed maps cut along groups of neurons: what each group's tables hold.
 
-A *group* is a range of neurons of a population that share weights on a tile. On the target's side a group holds the entries that lead to its
-neurons, found by source (rows); on the source's side those that start from its neurons, found by neuron. Neighbouring entries of one row whose
-targets and weights both follow one another are one *run*. A group numbers the weights that it uses, and on the source's side the targets whose
-deltas it reads, without gaps: runs count in these local numbers.
+A *group* is a range of neurons of a population that share weights on a tile. On the target's side a group holds the entries that lead to
+its neurons, found by source (rows); on the source's side those that start from its neurons, found by neuron. Neighbouring entries of one
+row whose targets and weights both follow one another are one *run*. A group numbers the weights that it uses, and on the source's side the
+targets whose deltas it reads, without gaps: runs count in these local numbers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class Tables:
         Where few of the sources between the first and the last reach a group, it has rows for these alone, and this tells their sources,
         ascending; empty otherwise. `low` is 0 then.
     rows
-        For each group ``span + 1`` numbers (with biases ``span + 2``: these are a last row): where the runs of a row begin, counted in the group.
+        For each group ``span + 1`` numbers (with biases ``span + 2``: these are a last row): where the runs of a row begin, counted in the
+        group.
     row_start, run_start
         Where the numbers of a group begin in `rows`, its runs in the three arrays; one number more than groups.
     place, weight, length

@@ -155,10 +155,10 @@ def network_costs(network: Network) -> dict[str, CodeletCost]:
 # A vector of two columns: load the row, load the sum, add, store: 4 (facts: 4 bundles for 2 floats).
 # A row of products: load the value, splat it, advance, set up the loop: 4 to 8; a vector: load, load, multiply, add, store: 5.
 
-# Indexed connections. A lookup: load the id, subtract the first row, compare with the number of rows, branch: 4. A row that is walked through:
-# load where its runs begin and end, compare, branch: 4. A run of one value: load its place and its weight's, form no loop, branch: 4; a longer
-# one loads its length, forms two addresses and sets up a loop besides: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one
-# float at a time, because runs begin anywhere.
+# Indexed connections. A lookup: load the id, subtract the first row, compare with the number of rows, branch: 4; where rows have keys, each
+# event and each key: load, compare, branch, advance. A row that is walked through: load where its runs begin and end, compare, branch: 4.
+# A run of one value: load its place and its weight's, form no loop, branch: 4; a longer one loads its length, forms two addresses and sets up
+# a loop besides: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs begin anywhere.
 
 _EVENT, _EVENT_VECTOR, _ROW, _PRODUCT = 6, 4, 5, 5
 _RUNS: Final = {"lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4}

@@ -80,7 +80,7 @@ def rows_read(layer: Layer, holdings: Holdings) -> Any:
 
 
 def indexed_bytes(problem: Problem, layer: Layer, neurons: Any, shares: Any, holdings: Holdings) -> dict[str, Any]:
-    """Bytes of a tile by category: tables, copies of weights, private gradients of `shares` sample groups each, and a share of what is owned."""
+    """Bytes of a tile by category: tables, copies of weights, private gradients for each of `shares`, a part of what is owned."""
     found: dict[str, Any] = {TABLES: 0, "weights": 0, "gradients": 0, "optimiser": 0}
     for link in layer.incoming:
         if link.indexed is not None:
