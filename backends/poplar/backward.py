@@ -42,14 +42,14 @@ def add_backward(net: Network, assembly: Assembly, population: PopulationInfo) -
     _add_adjoint(net, assembly, population, step)
     if net.outgoing(population.id):
         _add_source_gradient(net, assembly, population, step)
-    if any(link.limited and link.learned for link in incoming(net, population.id)):
+    if any(link.limited and link.read_backward for link in incoming(net, population.id)):
         _add_weight_round(net, assembly, population)
 
 
 def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
-    links = [link for link in incoming(net, population.id) if link.learned]
+    links = [link for link in incoming(net, population.id) if link.read_backward]
     fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *gradient_fields(net, links)]
-    zeros: list[Body] = [_zero_of(net, fields, link.index, link.connection, population) for link in links]
+    zeros: list[Body] = [_zero_of(net, fields, link.index, link.connection, population) for link in links if link.learned]
     places: dict[str, str] = {}
     stores = _state_adjoints(net, assembly, population, step, fields, places, zeros)
     sums = _parameter_sums(net, population, step, fields, zeros)
@@ -81,7 +81,7 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
         "equations": statements(code),
         "stores": stores,
         "sums": sums,
-        "incoming": [body for link in links for body in link.bodies()],
+        "incoming": [body for link in links for body in link.first_bodies()],
     }
     BACKWARD.add(net, assembly, population, "backward", fields, body)
 
@@ -204,7 +204,7 @@ def _add_source_gradient(net: Network, assembly: Assembly, population: Populatio
             {
                 "index": index,
                 "output": step.outputs.index(connection.source_buffer),
-                "template": "indexed" if tables else connection.kind,
+                "template": connection.kind if not tables else "maximum" if net.indexed[connection.id].map.maximum else "indexed",
                 "weight_times": times,
                 **tables,
             }
@@ -234,7 +234,7 @@ def _outgoing_fields(net: Network, index: int, connection: ConnectionInfo) -> li
 
 
 def _add_weight_round(net: Network, assembly: Assembly, population: PopulationInfo) -> None:
-    links = [link for link in incoming(net, population.id) if link.limited and link.learned]
+    links = [link for link in incoming(net, population.id) if link.limited and link.read_backward]
     ports = sorted({link.connection.port for link in links})
     fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *gradient_fields(net, links)]
     fields += [vector("Input", "float", f"delta{p}", f"d_{population.ports[p]}_own[b.index]") for p in ports]

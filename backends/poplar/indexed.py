@@ -88,11 +88,30 @@ def add_indexed(net: Network, assembly: Assembly) -> None:
         if found.source is not None:
             _add_side(assembly, f"{id_}_out", found.connection.source, found.source, after)
             after += SIDE_TABLES
-        if found.owners is None:
+        if found.map.maximum:
+            _add_choices(net, assembly, found)
+        elif found.owners is None:
             for side in _sides(found):
                 assembly.variable("Parts", f"{side}_copy", f"{side}.constants(graph, tables[{after}])", "constant weights")
         else:
             _add_theta(net, assembly, found, after)
+
+
+def _add_choices(net: Network, assembly: Assembly, found: IndexedConnection) -> None:
+    """What a maximum has seen of a step: of spikes, for each sample the first entry so far, counted from 1; of values, the best so far."""
+    id_, target = found.connection.id, found.connection.target
+    bus = net.buses[id_]
+    if bus.kind == "events":
+        seen = assembly.cells(target, f"{id_}_seen", "1", "first entry that spiked")
+        if net.limited(bus):
+            zero = (vector("Output", "float", "values", f"{seen}[b.index]"), number("count", f"{seen}.size(b.index)"))
+            loop = VertexLoop(f"{target}: nothing seen", "Block", "b", f"{target}.blocks", "zero_currents", "Zero", "b.tile", zero)
+            assembly.loop("start", loop)
+    else:
+        assembly.variable("Parts", f"{id_}_best", f'layout.block_rows({target}, "{id_}_best", 1)', "largest value so far")
+    if found.source is not None:
+        assembly.cells(target, f"{id_}_chosen", "1", "first entry of the largest value")
+        assembly.variable("Matrix", f"{id_}_winner", f'layout.matrix({target}, "{id_}_winner")', "the same, for its source")
 
 
 def _sides(found: IndexedConnection) -> list[str]:
@@ -211,6 +230,20 @@ def gradient_field(connection: str, index: int) -> list[Field]:
     ]
 
 
+def choice_field(connection: str, index: int, what: str) -> Field:
+    """What a maximum has seen so far."""
+    return vector("InOut", "float", f"{what}{index}", f"{connection}_{what}[b.index]")
+
+
+def sent_choice_fields(connection: str, index: int, *, events: bool) -> list[Field]:
+    """What tells the source which entry of a maximum it was."""
+    return [
+        choice_field(connection, index, "chosen"),
+        *([] if events else [choice_field(connection, index, "best")]),
+        vector("Output", "float", f"winner{index}", f"Layout::own({connection}_winner, b)"),
+    ]
+
+
 def source_fields(net: Network, connection: str, index: int, delta: str) -> list[Field]:
     """Fields of a source's vertex: tables, weights, and the deltas of the targets that it reaches."""
     side, found = f"{connection}_out", net.indexed[connection]
@@ -218,7 +251,9 @@ def source_fields(net: Network, connection: str, index: int, delta: str) -> list
     return [
         *_table_fields(side, index, found.source),
         vector("Input", "float", f"delta{index}", f"{side}.rows_of({delta}, b)"),
-        vector("Input", "float", f"weight{index}", f"{side}_copy[b.group]"),
+        vector("Input", "float", f"winner{index}", f"{side}.rows_of({connection}_winner, b)")
+        if found.map.maximum
+        else vector("Input", "float", f"weight{index}", f"{side}_copy[b.group]"),
     ]
 
 
@@ -239,4 +274,5 @@ def table_body(net: Network, connection: str, index: int, *, source: bool = Fals
         "length": "nullptr" if tables.single else f"&length{index}[0]",
         "find": f"&keys{index}[0]" if tables.keyed else f"low{index}",
         "kind": "single" if tables.single else "run",
+        "value": "choice" if found.map.maximum else "value",
     }

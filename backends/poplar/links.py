@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
-from snnc.backends.poplar.indexed import gradient_field, table_body, table_fields
+from snnc.backends.poplar.indexed import choice_field, gradient_field, sent_choice_fields, table_body, table_fields
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Body, Field, number, scalar, vector
 from snnc.compiler.step_program import ConnectionInfo
+
+ZERO: Final = "for (unsigned c = 0; c < count; ++c)\n          {}[s * count + c] = 0.0f;"
+"""Starts what is chosen of a sample."""
+
+
+def zeros_of(link: Incoming) -> Body:
+    """A maximum of spikes starts afresh in every step: in front of its only window, or behind the last of several."""
+    if not (link.chooses and link.events):
+        return {}
+    return {"end" if link.limited else "begin": [ZERO.format(f"seen{link.index}")]}
 
 
 @dataclass(frozen=True)
@@ -25,11 +36,21 @@ class Incoming:
     """What the templates of an indexed connection need."""
     biased: bool = False
     """Whether tables hold biases too."""
+    chooses: bool = False
+    """Whether it is a maximum."""
+    sends: bool = False
+    """Whether it tells its source which entry of a maximum it was."""
+
+    @property
+    def read_backward(self) -> bool:
+        """Whether the backward step reads its window."""
+        return self.learned or self.sends
 
     @property
     def template(self) -> str:
         """Stem of the template that prints it."""
-        return f"{self.connection.kind if self.tables is None else 'indexed'}_{'events' if self.events else 'values'}"
+        kind = self.connection.kind if self.tables is None else "maximum" if self.chooses else "indexed"
+        return f"{kind}_{'events' if self.events else 'values'}"
 
     def body(self) -> Body:
         """What its template needs."""
@@ -43,11 +64,18 @@ class Incoming:
             "weight_times": "" if self.weight_size == 0 else f"{weight} * ",
             "gradient_index": "0" if shared else "c",
             **(self.tables or {}),
+            "begin": [],
+            "end": [],
         }
 
     def bodies(self) -> list[Body]:
-        """The same for a first window, which comes with the biases."""
-        return [self.body(), *([{**self.body(), "template": "indexed_bias"}] if self.biased else [])]
+        """The same for the window that comes with a step's equations: it starts or ends what further windows go on with, and adds biases."""
+        return [self.body() | zeros_of(self), *([{**self.body(), "template": "indexed_bias"}] if self.biased else [])]
+
+    def first_bodies(self) -> list[Body]:
+        """The same for the first window of the backward step."""
+        begin = {"begin": [ZERO.format(f"chosen{self.index}")]} if self.chooses and self.events else {}
+        return [self.bodies()[0] | {"begin": [], "end": []} | begin, *self.bodies()[1:]]
 
 
 def incoming(net: Network, population: str) -> tuple[Incoming, ...]:
@@ -59,7 +87,9 @@ def incoming(net: Network, population: str) -> tuple[Incoming, ...]:
         tables = table_body(net, connection.id, index) if connection.id in net.indexed else None
         biased = tables is not None and net.indexed[connection.id].map.biases > 0
         learned = net.weight_gradient(connection.id)
-        found.append(Incoming(index, connection, bus.kind == "events", net.limited(bus), learned, size, tables, biased))
+        chooses = tables is not None and net.indexed[connection.id].map.maximum
+        sends = chooses and net.input_gradient(connection.id)
+        found.append(Incoming(index, connection, bus.kind == "events", net.limited(bus), learned, size, tables, biased, chooses, sends))
     return tuple(found)
 
 
@@ -91,7 +121,9 @@ def weight_fields(net: Network, links: Iterable[Incoming]) -> list[Field]:
     for link in links:
         name, weight = f"weight{link.index}", link.connection.weight
         if link.tables is not None:
-            fields += table_fields(net, link.connection.id, link.index, with_weights=True)
+            fields += table_fields(net, link.connection.id, link.index, with_weights=not link.chooses)
+            if link.chooses:
+                fields.append(choice_field(link.connection.id, link.index, "seen" if link.events else "best"))
         elif weight and link.connection.kind == "one_to_one" and link.weight_size == 1:
             fields.append(scalar("Input", "float", name, f"{weight}_copies[b.group][0]"))
         elif weight:
@@ -106,6 +138,9 @@ def gradient_fields(net: Network, links: Iterable[Incoming]) -> list[Field]:
         if link.learned and link.tables is not None:
             fields += table_fields(net, link.connection.id, link.index, with_weights=False)
             fields += gradient_field(link.connection.id, link.index)
+        elif link.sends:
+            fields += table_fields(net, link.connection.id, link.index, with_weights=False)
+            fields += sent_choice_fields(link.connection.id, link.index, events=link.events)
         elif link.learned:
             fields.append(vector("InOut", "float", f"gradient{link.index}", f"d_{link.connection.weight}[b.index]"))
     return fields

@@ -40,7 +40,8 @@ class Held:
     """Amounts by name, numbers or one for each tile: of the largest group of a tile, and of all its groups.
 
     span: rows; keys: those that are found by key; singles, runs, values: runs of one value, longer ones and the values of both, without
-    biases; bias_…: those of the biases; size: elements of theta; bytes: of the tables; read, pieces: targets that are read, and the ranges that they form.
+    biases; bias_…: those of the biases; size: elements of theta; bytes: of the tables; read, pieces: targets that are read,
+    and the ranges that they form.
     """
 
     largest: dict[str, Any]

@@ -53,7 +53,7 @@ class Tables:
     row_start, run_start
         Where the numbers of a group begin in `rows`, its runs in the three arrays; one number more than groups.
     place, weight, length
-        Of each run: first target (local), first weight (local), and how many.
+        Of each run: first target (local), first weight (local; of a maximum: its entry's number), and how many.
     used
         Elements of theta that each group uses.
     targets
@@ -143,7 +143,7 @@ def target_tables(found: IndexedMap, first: Ints, count: Ints) -> Tables:
     row = span[entries.group]
     row[plain] = index
     merged = _merged(_Entries(entries.group, row, entries.target - first[entries.group], entries.weight, entries.length))
-    return _tables(merged, (low, span, keys), always=found.biases > 0, targets=_nothing(len(first)), elements=found.elements)
+    return _tables(found, merged, (low, span, keys), always=found.biases > 0, targets=_nothing(len(first)))
 
 
 def source_tables(found: IndexedMap, first: Ints, count: Ints) -> Tables:
@@ -157,7 +157,7 @@ def source_tables(found: IndexedMap, first: Ints, count: Ints) -> Tables:
         group, found.source[inside] - first[group], numbered * found.length, found.weight[inside], np.full(len(group), found.length)
     )
     rows = (np.zeros_like(first), count, np.zeros(0, np.int64))
-    return _tables(_merged(entries), rows, always=False, targets=targets, elements=found.elements)
+    return _tables(found, _merged(entries), rows, always=False, targets=targets)
 
 
 def _clipped(found: IndexedMap, first: Ints, count: Ints) -> _Entries:
@@ -201,7 +201,7 @@ def _merged(entries: _Entries) -> _Entries:
     return _Entries(e.group[first], e.row[first], e.target[first], e.weight[first], np.add.reduceat(e.length, first))
 
 
-def _tables(runs: _Entries, shape: tuple[Ints, Ints, Ints], *, always: bool, targets: Pieces, elements: int) -> Tables:
+def _tables(found: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *, always: bool, targets: Pieces) -> Tables:
     """Count runs by row; `shape` is (low, span, keys)."""
     low, span, keys = shape
     groups = len(low)
@@ -211,7 +211,7 @@ def _tables(runs: _Entries, shape: tuple[Ints, Ints, Ints], *, always: bool, tar
     of_group = np.repeat(np.arange(groups), np.diff(row_start))
     wide = int(span.max(initial=0)) + 2
     rows = np.searchsorted(runs.group * wide + runs.row, of_group * wide + wanted, side="left") - run_start[of_group]
-    local, used = _used(runs, groups, elements)
+    local, used = (runs.weight, _nothing(groups)) if found.maximum else _used(runs, groups, found.elements)
     return Tables(low, span, keys, rows, row_start, run_start, runs.target, local, runs.length, used, targets, always)
 
 

@@ -38,7 +38,10 @@ def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples
     each = ceil_div(samples, np.maximum(sample_groups(n, cut.columns, problem.target.workers, samples), 1))
     cost = problem.costs[f"{part}.{layer.id}"]
     counts = _source_counts(layer, columns, each) if part == "source_gradient" else _neuron_counts(problem, layer, columns, each)
-    counts |= indexed_counts(problem, layer, part, columns, each, holdings or estimated(n, column_groups(n, cut.columns)))
+    for name, number in indexed_counts(
+        problem, layer, part, columns, each, holdings or estimated(n, column_groups(n, cut.columns))
+    ).items():
+        counts[name] = counts.get(name, 0) + number
     return problem.target.vertex_start_cycles + worker_cycles(cost, samples=each, columns=columns, **counts)
 
 

@@ -38,7 +38,7 @@ def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples:
     found["gradients"] = found["gradients"] + FLOAT * shares * (learned * neurons + _learned_scalars(layer) * groups)
     masks = sum(source.kind == "spikes" for source in layer.sent)
     found["history"] = found["history"] + FLOAT * samples * masks * mask_words(neurons, cut.columns)
-    for name, size in indexed_bytes(problem, layer, neurons, shares, holdings or estimated(neurons, groups)).items():
+    for name, size in indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups)).items():
         found[name] = found.get(name, 0 * groups) + size
     return found
 

@@ -10,10 +10,11 @@ expected counts into the same formula, :func:`worker_cycles`::
            + neuron  * neurons                                         neurons x samples
            + word    * words + id * ids + element * elements
            + lookup  * lookups + found * founds + single * singles + run * runs + value * values + sample_value * sample_values
+           + choice  * choices + sample_choice * sample_choices
 
-The last line counts indexed connections: `lookups` ids (or values) that are looked up in a table; `founds` rows of it that are walked
+The last two lines count indexed connections: `lookups` ids (or values) that are looked up in a table; `founds` rows of it that are walked
 through; `singles` runs of one value where a table knows no others, `runs` where it does; `values` that runs add up; `sample_values`, in
-source gradients, values x samples.
+source gradients, values x samples. For maxima, `choices` and `sample_choices` count in place of `values` and `sample_values`.
 
 What each codelet counts:
 
@@ -76,6 +77,8 @@ class CodeletCost:
     run: int = 0
     value: int = 0
     sample_value: int = 0
+    choice: int = 0
+    sample_choice: int = 0
 
     def to_dict(self) -> dict[str, int]:
         """Coefficients by name."""
@@ -100,6 +103,8 @@ def worker_cycles(
     runs: Any = 0,
     values: Any = 0,
     sample_values: Any = 0,
+    choices: Any = 0,
+    sample_choices: Any = 0,
 ) -> Any:
     """Worker cycles of one run of a vertex that has a step; counts are numbers or NumPy arrays of one shape.
 
@@ -124,6 +129,8 @@ def worker_cycles(
         + cost.run * runs
         + cost.value * values
         + cost.sample_value * sample_values
+        + cost.choice * choices
+        + cost.sample_choice * sample_choices
     )
 
 
@@ -157,11 +164,12 @@ def network_costs(network: Network) -> dict[str, CodeletCost]:
 
 # Indexed connections. A lookup: load the id, subtract the first row, compare with the number of rows, branch: 4; where rows have keys, each
 # event and each key: load, compare, branch, advance. A row that is walked through: load where its runs begin and end, compare, branch: 4.
-# A run of one value: load its place and its weight's, form no loop, branch: 4; a longer one loads its length, forms two addresses and sets up
-# a loop besides: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs begin anywhere.
+# A run of one value: load its place and its weight's, form no loop, branch: 4; a longer one loads its length, forms two addresses and sets
+# up a loop besides: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs begin anywhere.
+# A choice: load what is chosen so far, compare twice, load, add and store the sum, store the number: 8.
 
 _EVENT, _EVENT_VECTOR, _ROW, _PRODUCT = 6, 4, 5, 5
-_RUNS: Final = {"lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4}
+_RUNS: Final = {"lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
 
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
@@ -233,6 +241,7 @@ def _source_gradient(layer: Layer) -> CodeletCost:
         run=8,
         value=2,  # load the weight, form the address of the deltas; then for each two samples load and multiply-add
         sample_value=1,
+        sample_choice=7,  # load the number of what was chosen, compare, branch, load the delta and the sum, add, store
     )
 
 

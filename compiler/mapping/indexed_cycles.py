@@ -36,11 +36,14 @@ def indexed_counts(problem: Problem, layer: Layer, part: str, columns: Any, samp
     if part == "source_gradient":
         for link in layer.outgoing:
             if link.indexed is not None and link.input_gradient:
-                _add(found, _source(holdings(link.indexed, "source").largest, columns, samples))
+                _add(found, (_chosen_from if link.chooses else _source)(holdings(link.indexed, "source").largest, columns, samples))
         return found
     for link in layer.incoming:
-        if link.indexed is not None and (part == "forward" or link.weight_gradient):
-            _add(found, _target(problem, link, holdings(link.indexed, "target").largest, samples))
+        if link.indexed is not None and (part == "forward" or link.read_backward):
+            counts = _target(problem, link, holdings(link.indexed, "target").largest, samples)
+            if link.chooses:
+                counts |= {"choices": counts.pop("values"), "elements": 2 * samples * columns}
+            _add(found, counts)
     return found
 
 
@@ -58,6 +61,10 @@ def _source(held: dict[str, Any], columns: Any, samples: Any) -> dict[str, Any]:
         "values": rounds * held["values"],
         "sample_values": samples * held["values"],
     }
+
+
+def _chosen_from(held: dict[str, Any], columns: Any, samples: Any) -> dict[str, Any]:
+    return {"founds": columns, "singles": held["singles"], "runs": held["runs"], "sample_choices": samples * held["values"]}
 
 
 def _target(problem: Problem, link: Link, held: dict[str, Any], samples: Any) -> dict[str, Any]:
@@ -79,7 +86,7 @@ def rows_read(layer: Layer, holdings: Holdings) -> Any:
     return sum(holdings(link, "source").total["read"] for link in links)
 
 
-def indexed_bytes(problem: Problem, layer: Layer, neurons: Any, shares: Any, holdings: Holdings) -> dict[str, Any]:
+def indexed_bytes(problem: Problem, layer: Layer, neurons: Any, samples: Any, shares: Any, holdings: Holdings) -> dict[str, Any]:
     """Bytes of a tile by category: tables, copies of weights, private gradients for each of `shares`, a part of what is owned."""
     found: dict[str, Any] = {TABLES: 0, "weights": 0, "gradients": 0, "optimiser": 0}
     for link in layer.incoming:
@@ -88,6 +95,11 @@ def indexed_bytes(problem: Problem, layer: Layer, neurons: Any, shares: Any, hol
             owned = link.indexed.owned * neurons / layer.neurons
             found[TABLES] = found[TABLES] + held["bytes"]
             found["weights"] = found["weights"] + FLOAT * (held["size"] + owned)
+            if link.chooses:
+                kept = samples if link.events else shares
+                found["weights"] = found["weights"] + FLOAT * neurons * kept
+                if link.read_backward and problem.training:
+                    found["gradients"] = found["gradients"] + FLOAT * neurons * (2 * samples + (0 if link.events else shares))
             if link.weight_gradient:
                 found["gradients"] = found["gradients"] + FLOAT * (shares * held["size"] + owned)
                 found["optimiser"] = found["optimiser"] + FLOAT * problem.network.moments * owned

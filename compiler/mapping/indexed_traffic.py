@@ -36,6 +36,7 @@ def deltas_by_rows(layout: Layout, traffic: Traffic) -> None:
 
 def _read_rows(layout: Layout, traffic: Traffic, link: Link, indexed: IndexedLink, reader: TileRange, writer: TileRange) -> None:
     tile, row = _tile_rows(indexed, reader, link.outputs)
+    times = 2 if link.chooses else 1  # deltas, and for a maximum which entry was chosen
     home = np.searchsorted(np.cumsum(writer.neurons), row, side="right")
     for r, wanted in enumerate(reader.samples):
         for w, held in enumerate(writer.samples):
@@ -47,10 +48,10 @@ def _read_rows(layout: Layout, traffic: Traffic, link: Link, indexed: IndexedLin
             apart = np.ones(len(row), bool)
             if overlap == held[1]:  # rows that follow one another on a tile travel as one piece
                 apart[1:] = (np.diff(row) != 1) | (np.diff(tile) != 0) | (np.diff(home) != 0)
-            np.add.at(traffic.received, to[moved], float(FLOAT * overlap))
-            np.add.at(traffic.fragments, to[moved & apart], 1.0)
-            _over_links(layout, traffic, to, origin, row, FLOAT * overlap)
-    traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
+            np.add.at(traffic.received, to[moved], float(times * FLOAT * overlap))
+            np.add.at(traffic.fragments, to[moved & apart], float(times))
+            _over_links(layout, traffic, to, origin, row, times * FLOAT * overlap)
+    traffic.sent[writer.tiles] += times * FLOAT * writer.tile_samples * writer.tile_neurons
 
 
 def _tile_rows(indexed: IndexedLink, reader: TileRange, outputs: int) -> tuple[Ints, Ints]:

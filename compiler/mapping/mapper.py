@@ -24,7 +24,6 @@ from snnc.compiler.mapping.predict import cycles_by_tile, phase, supersteps
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relays import Room, deal_relays
 from snnc.compiler.mapping.schedule import make_schedule
-from snnc.compiler.mapping.supported import check_supported
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.too_big import too_big
 from snnc.compiler.mapping.traffic import Layout
@@ -80,15 +79,12 @@ def make_plan(
     ------
     MappingOptionError, CapacityError
         An option is outside its range.
-    NotOnMachineError
-        The program holds an operation that only the reference runs.
     NoScheduleError
         A cycle of the network holds no delay.
     TooBigError
         A tile would have to hold more than its memory.
     """
     _check(target, steps=steps, batch=batch, chips=chips, mode=mode)
-    check_supported(program)
     network = describe(program, training)
     check_names(network, activity, capacity)
     schedule = make_schedule(network)

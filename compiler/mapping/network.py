@@ -67,6 +67,16 @@ class Link:
     indexed: IndexedLink | None = None
 
     @property
+    def chooses(self) -> bool:
+        """True for a maximum."""
+        return self.indexed is not None and self.indexed.map.maximum
+
+    @property
+    def read_backward(self) -> bool:
+        """True when its target reads its window again: for the gradient of weights, or to tell which entry of a maximum it was."""
+        return self.weight_gradient or (self.input_gradient and self.chooses)
+
+    @property
     def one_to_one(self) -> bool:
         """True when value i of the source reaches one neuron alone, the next one for i + 1."""
         return not self.dense and self.indexed is None

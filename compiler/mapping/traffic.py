@@ -131,7 +131,7 @@ def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
         readers = [
             layer
             for layer in problem.network.layers
-            if any(problem.bus_of[link.id] == bus.id and (link.weight_gradient or not backward) for link in layer.incoming)
+            if any(problem.bus_of[link.id] == bus.id and (link.read_backward or not backward) for link in layer.incoming)
         ]
         if readers:
             _multicast(layout, traffic, bus, [layout.range_of(layer) for layer in readers])

@@ -83,3 +83,22 @@ def shaping(random):
     graph.connect("row", graph.add("rows", Population(LI(0.5), (2, 1, 5))))
     join(graph, "back", Scale(random.normal(size=(2, 1, 1)).astype(np.float32), None, learnable=True), "cut", "cut", delay=1)
     return read_out(graph, random, ("cut", 20), ("padded", 105), ("mean", 2), ("sum", 20), ("windows", 30), ("rows", 10))
+
+
+def choosing(random):
+    """Maxima of spikes and of values, over windows that overlap and over whole axes."""
+    graph = Graph("choosing")
+    graph.add("x", Input((2, 5, 6), "spikes"))
+    graph.add("first", Population(LIF(0.9), (3, 5, 6)))
+    join(graph, "conv", conv(random, 3, 2, 3, 3, bias=True, padding=((1, 1), (1, 1))), "x", "first")
+    for name, source, port, operation, shape in (
+        ("largest", "first", "s", Pool("max", (2, 2)), (3, 2, 3)),
+        ("overlapping", "first", "s", Pool("max", (3, 2), (1, 1), ((1, 1), (0, 1))), (3, 5, 6)),
+        ("of values", "first", "v", Pool("max", (2, 3), (2, 1), ((1, 0), (0, 0))), (3, 3, 4)),
+        ("channel", "first", "s", Reduce("max", (1, 2)), (3,)),
+        ("of inputs", "x", None, Pool("max", (2, 2)), (2, 2, 3)),
+    ):
+        graph.add(name, Population(LI(0.8), shape))
+        join(graph, f"to {name}", operation, source, name, **({"source_port": port} if port else {}))
+    widths = {"largest": 18, "overlapping": 90, "of values": 36, "channel": 3, "of inputs": 12}
+    return read_out(graph, random, *widths.items())

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from indexed_nets import convolutional, shaping, sparse_recurrent
+from indexed_nets import choosing, convolutional, shaping, sparse_recurrent
 from poplar_projects import BATCH, STEPS, Project, machine, several_inputs, spiking_recurrent
 from test_poplar_matches_reference import assert_same_records
 
@@ -52,6 +52,9 @@ def random_placement(random, copies):
         (convolutional, SGD(1e-2, 0.9), 11, 5, {}),
         (shaping, Adam(1e-2), 12, 1, {}),
         (shaping, SGD(1e-2), 13, 5, {}),
+        (choosing, Adam(1e-2), 14, 1, {}),
+        (choosing, SGD(1e-2), 15, 1, {"capacity": 3}),
+        (choosing, SGD(1e-2), 16, 5, {}),
     ],
 )
 def test_random_placements_train_as_the_reference_does(tmp_path, make, optimizer, seed, copies, options):
