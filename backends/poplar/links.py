@@ -69,7 +69,7 @@ class Incoming:
         }
 
     def bodies(self) -> list[Body]:
-        """The same for the window that comes with a step's equations: it starts or ends what further windows go on with, and adds biases."""
+        """The same for the window that comes with a step's equations: what further ones go on with starts or ends; with biases."""
         return [self.body() | zeros_of(self), *([{**self.body(), "template": "indexed_bias"}] if self.biased else [])]
 
     def first_bodies(self) -> list[Body]:

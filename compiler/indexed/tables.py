@@ -225,10 +225,14 @@ def _used(runs: _Entries, groups: int, elements: int) -> tuple[Ints, Pieces]:
 
 def _numbered(keys: Ints, each: int, groups: int, unit: int) -> tuple[Ints, Pieces]:
     """Number the distinct ``group * each + index`` of every group without gaps, and tell which ranges of ``index * unit`` these are."""
-    distinct, place = np.unique(keys, return_inverse=True)
+    order = np.argsort(keys, kind="stable")
+    ascending = keys[order]
+    fresh = np.append(True, np.diff(ascending) != 0)[: len(keys)]
+    distinct, place = ascending[fresh], np.empty(len(keys), np.int64)
+    place[order] = np.cumsum(fresh) - 1
     of_group, index = np.divmod(distinct, max(each, 1))
     begin = np.searchsorted(of_group, np.arange(groups + 1), side="left")
-    local = place.reshape(-1) - begin[of_group[place.reshape(-1)]]
+    local = place - begin[of_group[place]]
     apart = np.ones(len(distinct), bool)
     apart[1:] = (np.diff(index) != 1) | (np.diff(of_group) != 0)
     first = np.flatnonzero(apart)

@@ -32,7 +32,7 @@ from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
 Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
-SETTLED: Final = 3
+SETTLED: Final = 2
 """Placements that are priced exactly where tables of indexed connections were estimated before."""
 BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
 """Parts of a tile that blocks may fill, tried in this order until relays find room."""

@@ -15,7 +15,6 @@ from snnc.compiler.mapping.indexed_traffic import (
     deltas_by_rows,
     gradients_to_owners,
     owned_work,
-    ownerships,
     weights_from_owners,
 )
 from snnc.compiler.mapping.network import learned_elements
@@ -198,12 +197,11 @@ def _update_steps(layout: Layout) -> tuple[Step, ...]:
     """The optimiser; around it, when populations are replicated, what their replicas exchange."""
     nothing = Traffic.none(layout.problem)
     replicated = any(where.replicas > 1 for where in layout.placement.ranges)
-    owned = any(True for _ in ownerships(layout))
     optimiser = Step("update: optimiser", "update", 1, _update_load(layout), gradients_to_shares(layout) if replicated else nothing)
     found = [optimiser]
-    if owned:
+    if layout.owned:
         found.insert(0, Step("update: shared gradients", "update", 1, _owners_load(layout), gradients_to_owners(layout)))
-    if owned or replicated:
+    if layout.owned or replicated:
         found.insert(0, Step("update: private gradients", "update", 1, _private_load(layout), nothing))
     if replicated:
         found.append(Step("update: replicas", "update", 1, Load(layout), weights_to_replicas(layout)))
@@ -227,7 +225,7 @@ def _private_load(layout: Layout) -> Load:
             shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
             cost = worker_cycles(problem.costs["update"], products=(shares - 1) * ceil_div(elements, 2))
             load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups)
-    for found in ownerships(layout):
+    for found in layout.owned:
         where = found.target
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
         size = layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").largest["size"]

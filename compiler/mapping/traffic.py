@@ -21,6 +21,7 @@ from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, mask_words
 from snnc.compiler.mapping.indexed_cycles import Holdings, estimated
+from snnc.compiler.mapping.indexed_owners import Ownership
 from snnc.compiler.mapping.network import Layer, Source, learned_elements
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.problem import Problem
@@ -71,6 +72,16 @@ class Layout:
         """How `layer` is cut."""
         where = self.ranges[layer.id]
         return Cut(where.replicas, where.columns)
+
+    @cached_property
+    def owned(self) -> tuple[Ownership, ...]:
+        """Indexed connections of whose weights training changes some."""
+        found = []
+        for link in self.problem.network.indexed:
+            if link.indexed is not None and link.weight_gradient:
+                source = self.ranges[link.source.owner] if link.input_gradient else None
+                found.append(Ownership(link, link.indexed, self.ranges[link.target], source))
+        return tuple(found)
 
     def holdings(self, layer: Layer) -> Holdings:
         """What the tables of the connections of `layer` hold on each of its tiles."""
