@@ -28,7 +28,8 @@ from snnc.backends.emulator.toolchain import (
     scratch_beside,
 )
 
-DEFAULT_FLAGS = "-O3 -march=native -fno-math-errno -fno-trapping-math"
+# Products and sums are rounded one by one, as the instructions that the cost model counts do, whatever the host fuses.
+DEFAULT_FLAGS = "-O3 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off"
 # The names by which discovery finds and calls compute() whether or not the file itself calls it.
 KEEP_COMPUTE = "-Dcompute=__attribute__((used)) compute"
 

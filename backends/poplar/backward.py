@@ -90,8 +90,8 @@ def _zero_of(net: Network, fields: list[Field], index: int, connection: Connecti
     if connection.id in net.indexed:
         return {"name": f"gradient{index}", "size": f"size{index}"}
     if connection.kind == "dense":
-        fields.append(number(f"inputs{index}", net.size(connection.source_buffer)))
-        return {"name": f"gradient{index}", "size": f"static_cast<unsigned long>(inputs{index}) * count"}
+        rows = f"{'inputs' if net.buses[connection.id].kind == 'events' else 'width'}{index}"
+        return {"name": f"gradient{index}", "size": f"padded({rows}, count)"}
     shared = connection.weight is not None and net.size(connection.weight) == 1
     return {"name": f"gradient{index}", "size": "1" if shared else "count"}
 
@@ -222,7 +222,7 @@ def _outgoing_fields(net: Network, index: int, connection: ConnectionInfo) -> li
         return [
             *fields,
             number(f"outputs{index}", net.neurons[target.id]),
-            vector("Input", "float", f"delta{index}", f"Layout::of_replica({delta}, {connection.source}, b)"),
+            vector("Input", "float", f"delta{index}", f"Layout::of_replica({delta}, {connection.source}, b)", 8),
             vector("Input", "float", f"weight{index}", f"{connection.weight}_rows[b.group]"),
         ]
     fields.append(vector("Input", "float", f"delta{index}", f"Layout::own({delta}, b, {net.offset(connection.id)})"))

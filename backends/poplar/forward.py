@@ -62,7 +62,7 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
     fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *weight_fields(net, links)]
     ports, port_fields = _ports(net, assembly, population, any(link.limited for link in links))
     fields += port_fields
-    places = {f"i{p['index']}": f"sum{p['index']}[c]" for p in ports}
+    places = {f"i{p['index']}": f"current{p['index']}[n]" for p in ports}
     pointers, stores = _states(net, assembly, population, step, fields, places)
     for index, parameter in enumerate(step.parameters):
         found, places[f"a{index}"] = parameter_field(net, population.id, parameter, f"param{index}")
@@ -106,7 +106,7 @@ def _ports(net: Network, assembly: Assembly, population: PopulationInfo, rounds:
             found, place = parameter_field(net, population.id, bias, f"bias{index}_{n}")
             fields.append(found)
             starts.append(place)
-        after = [f"for (unsigned c = 0; c < count; ++c)\n        sum{index}[c] = 0.0f;"] if rounds else []
+        after = [f"for (unsigned c = 0; c < count; ++c)\n        current{index}[s * count + c] = 0.0f;"] if rounds else []
         ports.append({"index": index, "assign": "+=" if rounds else "=", "start": " + ".join(starts) or "0.0f", "after": after})
         if rounds:
             zero = (vector("Output", "float", "values", f"{cells}[b.index]"), number("count", f"{cells}.size(b.index)"))

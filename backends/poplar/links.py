@@ -103,8 +103,10 @@ def bus_fields(net: Network, links: Iterable[Incoming]) -> list[Field]:
             fields += [
                 vector("Input", store.id_type, f"ids{i}", f"Layout::samples({bus.id}_ids, b)"),
                 vector("Input", "unsigned", f"number{i}", f"Layout::samples({bus.id}_number, b)"),
-                number(f"capacity{i}", bus.capacity),
+                number(f"room{i}", store.room(bus.capacity)),
             ]
+            if link.connection.kind == "dense":
+                fields.append(number(f"inputs{i}", bus.width))
         else:
             fields += [
                 vector("Input", "float", f"values{i}", f"Layout::samples({bus.id}_values, b)"),
@@ -127,7 +129,7 @@ def weight_fields(net: Network, links: Iterable[Incoming]) -> list[Field]:
         elif weight and link.connection.kind == "one_to_one" and link.weight_size == 1:
             fields.append(scalar("Input", "float", name, f"{weight}_copies[b.group][0]"))
         elif weight:
-            fields.append(vector("Input", "float", name, f"{weight}[b.group]"))
+            fields.append(vector("Input", "float", name, f"{weight}[b.group]", _alignment(link)))
     return fields
 
 
@@ -142,8 +144,13 @@ def gradient_fields(net: Network, links: Iterable[Incoming]) -> list[Field]:
             fields += table_fields(net, link.connection.id, link.index, with_weights=False)
             fields += sent_choice_fields(link.connection.id, link.index, events=link.events)
         elif link.learned:
-            fields.append(vector("InOut", "float", f"gradient{link.index}", f"d_{link.connection.weight}[b.index]"))
+            fields.append(vector("InOut", "float", f"gradient{link.index}", f"d_{link.connection.weight}[b.index]", _alignment(link)))
     return fields
+
+
+def _alignment(link: Incoming) -> int:
+    """Rows of dense weights are read in pairs of columns."""
+    return 8 if link.connection.kind == "dense" else 0
 
 
 def is_shared(net: Network, parameter: str, population: str) -> bool:

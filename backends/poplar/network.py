@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
+from snnc.compiler.mapping.buses import whole_words
 from snnc.compiler.mapping.cost import CodeletCost, codelet_costs
 from snnc.compiler.mapping.indexed import IndexedConnection, indexed_connections
 from snnc.compiler.plan import Block, BusPlan, Plan, PopulationPlan
@@ -44,6 +45,10 @@ class Store:
     def id_type(self) -> str:
         """C++ type of an id."""
         return "unsigned short" if self.width <= 1 << 16 else "unsigned"
+
+    def room(self, ids: int) -> int:
+        """Ids that a list of `ids` has room for: ids are moved as whole 32-bit words."""
+        return whole_words(ids, self.width)
 
     @property
     def poplar_type(self) -> str:
@@ -177,7 +182,7 @@ class Network:
             width=first.width,
             kind=first.kind,
             buses=buses,
-            stored=max(b.width if b.mode == "exact" else b.capacity for b in buses),
+            stored=whole_words(max(b.width if b.mode == "exact" else b.capacity for b in buses), first.width),
             before=buffer in self.initial_outputs,
             static=given is not None and given.static,
             external=given is not None,

@@ -28,6 +28,11 @@ class Placed:
     learned: bool
     label: str
 
+    @property
+    def kept(self) -> str:
+        """How it lies: the layout's function."""
+        return "weights" if self.form == "dense" else "rows"
+
 
 def placed_parameters(net: Network) -> Iterator[Placed]:
     """All parameters that the program uses, once each."""
@@ -89,7 +94,7 @@ def _variables(assembly: Assembly, placed: Placed) -> None:
         assembly.refresh.append(f"refresh.add(program::Copy({name}.broadcast({p}.groups.size(), 0), {name}_copies.all));")
         whole = name
     else:
-        assembly.variable("Parts", name, f'layout.rows({p}, "{name}", {placed.rows})', comment)
+        assembly.variable("Parts", name, f'layout.{placed.kept}({p}, "{name}", {placed.rows})', comment)
         if placed.learned:
             assembly.refresh.append(f"refresh.add(spread({p}, {name}));")
         whole = f"{name}.all"
@@ -103,7 +108,7 @@ def _gradient(net: Network, assembly: Assembly, placed: Placed) -> None:
         total = f"{sums}.range(0, 1)"
     else:
         sums = assembly.variable(
-            "Parts", f"d_{name}", f'layout.block_rows({p}, "d_{name}", {placed.rows})', f"private gradients of {placed.label}"
+            "Parts", f"d_{name}", f'layout.block_{placed.kept}({p}, "d_{name}", {placed.rows})', f"private gradients of {placed.label}"
         )
         total, order = f"totals({p}, {sums})", f"first_replica({p}, {order})"
         private = (
@@ -133,7 +138,7 @@ def _update(net: Network, assembly: Assembly, placed: Placed) -> None:
         if shared:
             assembly.variable("Tensor", kept, f'layout.on_tile(poplar::FLOAT, {{1}}, "{kept}", {p}.groups[0].tile)')
         else:
-            assembly.variable("Parts", kept, f'layout.shares({p}, "{kept}", {placed.rows})')
+            assembly.variable("Parts", kept, f'layout.shares({p}, "{kept}", {name})')
         whole = kept if shared else f"all_shares({p}, {kept})"
         order = placed.order if shared else f"first_replica({p}, {placed.order})"
         assembly.tensors.append(f'tensor("{kept}", SNNC_MOMENT, {_shape(placed)}, {whole}, {order}, true);')

@@ -23,9 +23,10 @@ class Field:
     value: str
 
 
-def vector(access: Access, element: str, name: str, value: str) -> Field:
-    """Return a vector edge."""
-    return Field(name, f"{access}<Vector<{element}, VectorLayout::ONE_PTR>>", "edge", value)
+def vector(access: Access, element: str, name: str, value: str, align: int = 0) -> Field:
+    """Return a vector edge that begins at a multiple of `align` bytes (0: of its element's)."""
+    aligned = f", {align}" if align else ""
+    return Field(name, f"{access}<Vector<{element}, VectorLayout::ONE_PTR{aligned}>>", "edge", value)
 
 
 def scalar(access: Access, element: str, name: str, value: str) -> Field:

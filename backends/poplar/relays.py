@@ -57,7 +57,7 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
             )
             continue
         assembly.variable(
-            "Tensor", f"{bus.id}_ids", f'layout.window({relays}, {store.poplar_type}, "{bus.id}_ids", {bus.capacity})', comment
+            "Tensor", f"{bus.id}_ids", f'layout.window({relays}, {store.poplar_type}, "{bus.id}_ids", {store.room(bus.capacity)})', comment
         )
         assembly.variable("Tensor", f"{bus.id}_number", f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_number", 1)')
         if net.limited(bus):
@@ -126,6 +126,7 @@ def _vertex(net: Network, assembly: Assembly, store: Store, compute_set: str, fo
     fields += (_event_fields if store.kind == "events" else _value_fields)(net, store, compacts, forward)
     body: Body = {
         "compact": [{"id_type": store.id_type}] if compacts else [],
+        "id_type": store.id_type,
         "buses": [_bus(net, index, bus, forward) for index, bus in enumerate(store.buses)],
         "slot": _slot(store),
     }
@@ -151,7 +152,7 @@ def _event_fields(net: Network, store: Store, compacts: bool, forward: bool) -> 
     access: Access = "InOut" if compacts else "Input"
     fields = [
         number("stored", store.stored),
-        vector(access, store.id_type, "ids", f"{name}_ids[r.index]"),
+        vector(access, store.id_type, "ids", f"{name}_ids[r.index]", 4),
         vector(access, "unsigned", "numbers", f"{name}_numbers[r.index]"),
     ]
     if compacts:
@@ -170,7 +171,8 @@ def _event_fields(net: Network, store: Store, compacts: bool, forward: bool) -> 
 def _window_fields(net: Network, store: Store, index: int, bus: BusPlan, again: bool = False) -> list[Field]:
     fields = [
         number(f"capacity{index}", bus.capacity),
-        vector("Output", store.id_type, f"window{index}", f"Layout::samples({bus.id}_ids, r)"),
+        number(f"room{index}", store.room(bus.capacity)),
+        vector("Output", store.id_type, f"window{index}", f"Layout::samples({bus.id}_ids, r)", 4),
         vector("Output", "unsigned", f"number{index}", f"Layout::samples({bus.id}_number, r)"),
     ]
     if net.limited(bus):

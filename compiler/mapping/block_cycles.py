@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from snnc.compiler.mapping.block_memory import FLOAT
-from snnc.compiler.mapping.cost import worker_cycles
+from snnc.compiler.mapping.cost import EVENT_SWEEP, SAMPLE_SWEEP, VALUE_SWEEP, column_pairs, column_sweeps, worker_cycles
 from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
+from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
 from snnc.compiler.mapping.indexed_cycles import Holdings, estimated, indexed_counts
 from snnc.compiler.mapping.network import Layer, learned_elements
 from snnc.compiler.mapping.problem import Problem
@@ -35,12 +36,11 @@ def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples
     """
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
-    each = ceil_div(samples, np.maximum(sample_groups(n, cut.columns, problem.target.workers, samples), 1))
+    each = largest_share(samples, np.maximum(sample_groups(n, cut.columns, problem.target.workers, samples), 1))
     cost = problem.costs[f"{part}.{layer.id}"]
-    counts = _source_counts(layer, columns, each) if part == "source_gradient" else _neuron_counts(problem, layer, columns, each)
-    for name, number in indexed_counts(
-        problem, layer, part, columns, each, holdings or estimated(n, column_groups(n, cut.columns))
-    ).items():
+    counts = _source_counts(layer, columns, each, samples) if part == "source_gradient" else _neuron_counts(problem, layer, columns, each)
+    found = holdings or estimated(n, column_groups(n, cut.columns))
+    for name, number in indexed_counts(problem, layer, part, columns, each, found).items():
         counts[name] = counts.get(name, 0) + number
     return problem.target.vertex_start_cycles + worker_cycles(cost, samples=each, columns=columns, **counts)
 
@@ -48,23 +48,51 @@ def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples
 def _neuron_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
     dense = [link for link in layer.incoming if link.dense]
     other = [link for link in layer.incoming if link.one_to_one]
-    rows = samples * sum(link.inputs for link in dense if not link.events)
+    event_sweeps, value_sweeps = column_sweeps(columns, EVENT_SWEEP), column_sweeps(columns, VALUE_SWEEP)
+    values = samples * sum(link.inputs for link in dense if not link.events)
     return {
+        "sweeps": samples * sum(event_sweeps if link.events else value_sweeps for link in dense),
+        "held": samples * columns * len(dense),
         "events": samples * sum(problem.window_events(link) for link in dense if link.events),
-        "rows": rows,
-        "products": rows * ((columns + 1) // 2),
+        "rows": values * value_sweeps,
+        "products": values * column_pairs(columns),
         "neurons": samples * columns,
         "ids": samples * sum(problem.window_events(link) for link in other if link.events),
         "elements": samples * columns * sum(not link.events for link in other),
     }
 
 
-def _source_counts(layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
+def _source_counts(layer: Layer, columns: Any, samples: Any, of_tile: Any) -> dict[str, Any]:
+    """Counts of a block with `samples` of the `of_tile` samples that its tile has."""
     back = [link for link in layer.outgoing if link.input_gradient]
+    dense = [link.outputs for link in back if link.dense]
+    some, one = _many_samples(dense, columns, samples, of_tile), _one_sample(dense, columns)
+    counts = {name: np.where(np.asarray(of_tile) == 1, one.get(name, 0), some.get(name, 0)) for name in some | one}
+    return {**counts, "elements": samples * columns * sum(link.one_to_one for link in back)}
+
+
+def _many_samples(outputs: Sequence[int], columns: Any, samples: Any, of_tile: Any) -> dict[str, Any]:
+    """Two samples at a time."""
+    rows = columns * sum(outputs)
     return {
-        "rows": samples * columns * sum(link.dense for link in back),
-        "products": samples * columns * sum((link.outputs + 1) // 2 for link in back if link.dense),
-        "elements": samples * columns * sum(link.one_to_one for link in back),
+        "sweeps": columns * column_sweeps(samples, SAMPLE_SWEEP) * len(outputs),
+        "held": columns * samples * len(outputs),
+        "rows": rows * column_sweeps(samples, SAMPLE_SWEEP),
+        "products": rows * column_pairs(samples),
+        "unaligned": rows * (samples // 2) * (np.asarray(of_tile) % 2),
+    }
+
+
+def _one_sample(outputs: Sequence[int], columns: Any) -> dict[str, Any]:
+    """Two outputs at a time, for runs of four, two and one columns."""
+    runs = columns // 4 + columns % 4 // 2 + columns % 2
+    halves = sum((n + 1) // 2 for n in outputs)
+    return {
+        "sweeps": runs * len(outputs),
+        "held": columns * len(outputs),
+        "dots": runs * halves,
+        "products": columns * halves,
+        "unaligned": columns * sum((n + 1) // 2 for n in outputs if n % 2),
     }
 
 

@@ -28,14 +28,24 @@ class Bus:
         return self.source.kind == "spikes"
 
     @property
+    def id_bytes(self) -> int:
+        """Bytes of an id."""
+        return id_bytes(self.source)
+
+    @property
     def window_bytes(self) -> int:
         """Bytes of one sample's window."""
-        return self.capacity * id_bytes(self.source) + COUNT_BYTES if self.events else 4 * self.source.width
+        return whole_words(self.capacity, self.source.width) * id_bytes(self.source) + COUNT_BYTES if self.events else 4 * self.source.width
 
 
 def id_bytes(source: Source) -> int:
     """Bytes of an id: 16 bits as long as they suffice."""
     return 2 if source.width <= 1 << 16 else 4
+
+
+def whole_words(ids: int, width: int) -> int:
+    """Room for `ids` ids of a source of `width` values: an even number of 16-bit ids, as lists are moved in 32-bit words."""
+    return ids + ids % 2 if width <= 1 << 16 else ids
 
 
 def make_buses(
@@ -64,5 +74,5 @@ def store_bytes(source: Source, buses: Sequence[Bus], steps: int, mode: Mode) ->
     windows = sum(bus.window_bytes for bus in mine)
     if source.kind != "spikes":
         return slots * source.width * 4 + windows
-    kept = source.width if mode == "exact" else max(bus.capacity for bus in mine)
+    kept = whole_words(source.width if mode == "exact" else max(bus.capacity for bus in mine), source.width)
     return slots * (kept * id_bytes(source) + COUNT_BYTES) + windows

@@ -116,7 +116,7 @@ def _structure(problem: Problem, layer: Layer) -> object:
 
 
 def _link(link: Link) -> object:
-    sizes = (link.dense, link.inputs, link.outputs, link.weight_elements, link.weight_gradient, link.input_gradient)
+    sizes = (link.dense, link.indexed, link.inputs, link.outputs, link.weight_elements, link.weight_gradient, link.input_gradient)
     return (*sizes, link.source.kind)
 
 

@@ -5,12 +5,17 @@ expected counts into the same formula, :func:`worker_cycles`::
 
     cycles = start                                                     (idle, and nothing else, when the vertex has no step)
            + sample  * samples
-           + (event + event_vector * ceil(columns / 2)) * events       ids read, over all samples and buses
-           + row     * rows  + product * products                      products = sum over rows of ceil(row length / 2)
+           + sweep   * sweeps + held * held                            sweeps over lists, and the columns that they keep in registers
+           + (event * S + event_vector * ceil(columns / 2) + event_joined * J) * events
+           + row     * rows  + product * products + dot * dots
            + neuron  * neurons                                         neurons x samples
-           + word    * words + id * ids + element * elements
+           + word    * words + word_hit * hits + id * ids + element * elements
            + lookup  * lookups + found * founds + single * singles + run * runs + value * values + sample_value * sample_values
            + choice  * choices + sample_choice * sample_choices
+
+Columns of a block go in pairs (one 64-bit load), the last of an odd number alone. A *sweep* goes over a list once and keeps up to
+:data:`EVENT_SWEEP` pairs (:data:`VALUE_SWEEP` of a value bus) of sums or deltas in registers, so
+``S = ceil(ceil(columns / 2) / EVENT_SWEEP)``. J is 1 where the last sweep has pairs and a single column, which lie in two places.
 
 The last two lines count indexed connections: `lookups` ids (or values) that are looked up in a table; `founds` rows of it that are walked
 through; `singles` runs of one value where a table knows no others, `runs` where it does; `values` that runs add up; `sample_values`, in
@@ -19,19 +24,28 @@ source gradients, values x samples. For maxima, `choices` and `sample_choices` c
 What each codelet counts:
 
 ==================  =========  =========  ==========================  ========================  ================================
-codelet             samples    events     rows / products             neurons                   words, ids, elements
+codelet             samples    events     sweeps; rows / products     neurons                   words, hits, ids, elements
 ==================  =========  =========  ==========================  ========================  ================================
-``forward.<p>``     of block   dense      inputs x samples for each   count x samples           ids scanned by one-to-one links
-                               events     value bus / x columns/2                               (id), one-to-one values (element)
+``forward.<p>``     of block   dense      samples x S for each link   count x samples           ids scanned by one-to-one links
+                               events     (held: x columns); inputs                             (id), one-to-one values (element)
+                                          x samples x S for each
+                                          value bus / x columns/2
 ``gather.<p>``      as forward, for the further window alone
 ``backward.<p>``    of block   dense      as forward                  count x samples           as forward
 ``weight_round.<p>``as backward, for the further window alone
-``source_gradient.<p>`` of block  0       count x samples for each    0                         one-to-one values (element)
-                                          link / x outputs/2
-``relay_events``    of vertex  0          0                           0                         mask words read (word), ids
-                                                                                                written to the store (id), ids
-                                                                                                copied to windows (element)
-``relay_input``     of vertex  0          0                           0                         ids copied to windows (element)
+``source_gradient.<p>`` of block  0       count x N for each link,    0                         one-to-one values (element)
+                                          N as S, of samples and
+                                          :data:`SAMPLE_SWEEP`
+                                          (held: count x samples);
+                                          x outputs / x samples/2.
+                                          One sample on a tile: runs
+                                          of 4, 2, 1 columns (dots:
+                                          x outputs/2); count
+                                          x outputs/2 products
+``relay_events``    of vertex  0          0                           0                         four mask words (word), such with a
+                                                                                                spike (hit), ids written (id), words
+                                                                                                of ids copied to windows (element)
+``relay_input``     of vertex  0          0                           0                         words of ids copied (element)
 ``relay_values``    of vertex  0          0                           0                         floats copied (element)
 ``next_window``     of vertex  0          0                           0                         ids copied (element)
 ``loss``            1          0          0                           0                         steps x classes (element)
@@ -41,19 +55,28 @@ codelet             samples    events     rows / products             neurons   
 ``transpose``       0          0          0                           0                         floats moved (element)
 ==================  =========  =========  ==========================  ========================  ================================
 
-Loops are those of compiled C++ (an aligned fp32 add takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs); nothing
-is dual issued, and the equations run one neuron at a time (a block mostly has one or two columns). Starting a vertex costs
+Each number is the instructions of the loop as its C++ is written, one issue each: 64-bit loads and stores, ``f32v2`` arithmetic on two
+floats, loads and stores that advance their pointer, one branch an iteration. Nothing is dual issued (a compiler's loop of load, load, add,
+store takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs), and the equations run one neuron at a time. Starting a vertex costs
 ``Target.vertex_start_cycles`` besides; a tile cycle serves one of its six workers, so a tile takes 6 cycles for each worker cycle.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from snnc.compiler.mapping.network import Layer, Network, describe
+from snnc.compiler.mapping.network import Layer, Link, Network, describe
 from snnc.compiler.mapping.operations import pair_cycles
 from snnc.compiler.step_program import StepProgram
+
+EVENT_SWEEP: Final = 6
+"""Pairs of columns that a sweep over events keeps in registers: 12 of the 14 that arithmetic has, and one pair of the row."""
+VALUE_SWEEP: Final = 4
+"""The same over values: 8 registers, and three pairs for the value, the row and the product."""
+SAMPLE_SWEEP: Final = 5
+"""Pairs of samples of a sweep over the targets' deltas: 10 registers, a pair for the weight and one for the deltas."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +86,19 @@ class CodeletCost:
     start: int = 0
     idle: int = 0
     sample: int = 0
+    sweep: int = 0
+    held: int = 0
     event: int = 0
     event_vector: int = 0
+    event_joined: int = 0
     row: int = 0
     product: int = 0
+    unaligned: int = 0
+    dot: int = 0
+    """A product of two samples that are not one aligned load, besides `product`."""
     neuron: int = 0
     word: int = 0
+    word_hit: int = 0
     id: int = 0
     element: int = 0
     lookup: int = 0
@@ -85,16 +115,31 @@ class CodeletCost:
         return asdict(self)
 
 
+def column_pairs(columns: Any) -> Any:
+    """Pairs of columns (or samples); the last of an odd number counts as one."""
+    return (columns + 1) // 2
+
+
+def column_sweeps(columns: Any, most: int) -> Any:
+    """Sweeps over a list for so many columns, `most` pairs in each."""
+    return -(-column_pairs(columns) // most)
+
+
 def worker_cycles(
     cost: CodeletCost,
     *,
     samples: Any = 0,
+    sweeps: Any = 0,
+    held: Any = 0,
     events: Any = 0,
     columns: Any = 1,
     rows: Any = 0,
     products: Any = 0,
+    unaligned: Any = 0,
+    dots: Any = 0,
     neurons: Any = 0,
     words: Any = 0,
+    hits: Any = 0,
     ids: Any = 0,
     elements: Any = 0,
     lookups: Any = 0,
@@ -110,17 +155,24 @@ def worker_cycles(
 
     Examples
     --------
-    >>> worker_cycles(CodeletCost(start=20, event=6, event_vector=4), events=10, columns=3)
-    160
+    >>> worker_cycles(CodeletCost(start=20, event=5, event_vector=2, event_joined=2), events=10, columns=3)
+    130
     """
+    joined = (columns % 2) * (column_pairs(columns) % EVENT_SWEEP != 1)
+    event = cost.event * column_sweeps(columns, EVENT_SWEEP) + cost.event_vector * column_pairs(columns) + cost.event_joined * joined
     return (
         cost.start
         + cost.sample * samples
-        + (cost.event + cost.event_vector * ((columns + 1) // 2)) * events
+        + cost.sweep * sweeps
+        + cost.held * held
+        + event * events
         + cost.row * rows
         + cost.product * products
+        + cost.unaligned * unaligned
+        + cost.dot * dots
         + cost.neuron * neurons
         + cost.word * words
+        + cost.word_hit * hits
         + cost.id * ids
         + cost.element * elements
         + cost.lookup * lookups
@@ -148,19 +200,23 @@ def network_costs(network: Network) -> dict[str, CodeletCost]:
     costs = dict(_shared(network))
     for layer in network.layers:
         costs[f"forward.{layer.id}"] = _forward(layer, network.training)
-        costs[f"gather.{layer.id}"] = _events_only()
+        costs[f"gather.{layer.id}"] = _events_only(layer, held=2, event_vector=2)
         if network.training:
             costs[f"backward.{layer.id}"] = _backward(layer)
             costs[f"source_gradient.{layer.id}"] = _source_gradient(layer)
-            costs[f"weight_round.{layer.id}"] = _events_only()
+            costs[f"weight_round.{layer.id}"] = _events_only(layer, held=1, event_vector=3)
     return costs
 
 
 # ---- populations -----------------------------------------------------------------------------------------------------
 #
-# An event: load the id, multiply by the row's length, add the base, set up the inner loop, test for an empty row, branch: 6.
-# A vector of two columns: load the row, load the sum, add, store: 4 (facts: 4 bundles for 2 floats).
-# A row of products: load the value, splat it, advance, set up the loop: 4 to 8; a vector: load, load, multiply, add, store: 5.
+# A connection: its fields 8; of a dense one the call, the place of the last column, the jump to the loop for its columns: 16 more.
+# A sweep over the list of a sample: load its length, test for none, advance list and columns, loop counter, branch: 6.
+# Of each column that it holds, forward: load and store the sum, 2; backward: load the delta, 1.
+# An event: load the id, multiply by the row's length, add the base, branch: 4. A pair forward: load the row, add: 2;
+# backward: load the row, add, store: 3. A last column beside pairs: shift the id, add its base: 2 more.
+# A row of products: load the value, copy it for a pair, advance row and last column, branch: 5.
+# A pair forward: load, multiply, add: 3; backward: multiply, load, add, store: 4.
 
 # Indexed connections. A lookup: load the id, subtract the first row, compare with the number of rows, branch: 4; where rows have keys, each
 # event and each key: load, compare, branch, advance. A row that is walked through: load where its runs begin and end, compare, branch: 4.
@@ -168,7 +224,7 @@ def network_costs(network: Network) -> dict[str, CodeletCost]:
 # up a loop besides: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs begin anywhere.
 # A choice: load what is chosen so far, compare twice, load, add and store the sum, store the number: 8.
 
-_EVENT, _EVENT_VECTOR, _ROW, _PRODUCT = 6, 4, 5, 5
+_LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW = 8, 16, 6, 4, 2, 5
 _RUNS: Final = {"lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
 
 
@@ -178,13 +234,16 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
     stores = len(kernel.states) + (len(kernel.saved) if training else 0) + layer.records
     fill = 2 * len(kernel.inputs)
     return CodeletCost(
-        start=24 + 8 * len(layer.incoming),
+        start=24 + _links(layer.incoming),
         idle=8,
-        sample=4 + _sample(layer),
+        sample=6 + _sample(layer),
+        sweep=_SWEEP,
+        held=2,
         event=_EVENT,
-        event_vector=_EVENT_VECTOR,
+        event_vector=2,
+        event_joined=_JOINED,
         row=_ROW,
-        product=_PRODUCT,
+        product=3,
         neuron=pair_cycles(kernel.forward) + loads + stores + fill + 2 + _sending(layer),
         id=5,  # load, subtract the first, compare with the count, branch, advance; adds are counted as part of it
         element=3,  # two floats: load, load the current, add or multiply-add, store, advance
@@ -199,13 +258,16 @@ def _backward(layer: Layer) -> CodeletCost:
     stores = len(kernel.states) + len(kernel.inputs)
     sums = 3 * (layer.learnable_neuron_parameters + layer.learnable_scalars)
     return CodeletCost(
-        start=28 + 8 * len(layer.incoming),
+        start=28 + _links(layer.incoming),
         idle=8,
         sample=4 + _sample(layer),
+        sweep=_SWEEP,
+        held=1,
         event=_EVENT,
-        event_vector=_EVENT_VECTOR,
+        event_vector=3,
+        event_joined=_JOINED,
         row=_ROW,
-        product=_PRODUCT,
+        product=4,
         neuron=pair_cycles(kernel.backward) + loads + stores + sums + 2,
         id=5,
         element=3,
@@ -213,9 +275,14 @@ def _backward(layer: Layer) -> CodeletCost:
     )
 
 
+def _links(links: Iterable[Link]) -> int:
+    """Reading the fields of each connection and choosing its loop."""
+    return sum(_LINK + (_DENSE if link.dense else 0) for link in links)
+
+
 def _sample(layer: Layer) -> int:
-    """Each link: its count, its pointers and the set-up of its loop."""
-    return sum(8 if link.events else 4 for link in layer.incoming)
+    """Each connection without weights of its own rows: its count, its pointers and the set-up of its loop."""
+    return sum(6 if link.events else 4 for link in layer.incoming if not link.dense)
 
 
 def _sending(layer: Layer) -> int:
@@ -223,18 +290,35 @@ def _sending(layer: Layer) -> int:
     return sum(3 if source.kind == "spikes" else 1 for source in layer.sent)
 
 
-def _events_only() -> CodeletCost:
-    return CodeletCost(start=16, idle=8, sample=8, event=_EVENT, event_vector=_EVENT_VECTOR, id=5, **_RUNS)
+def _events_only(layer: Layer, held: int, event_vector: int) -> CodeletCost:
+    """The links whose windows go on are some of those with events."""
+    links = [link for link in layer.incoming if link.events]
+    return CodeletCost(
+        start=16 + _links(links),
+        idle=8,
+        sample=_sample(layer),
+        sweep=_SWEEP,
+        held=held,
+        event=_EVENT,
+        event_vector=event_vector,
+        event_joined=_JOINED,
+        id=5,
+        **_RUNS,
+    )
 
 
 def _source_gradient(layer: Layer) -> CodeletCost:
     links = sum(link.input_gradient for link in layer.outgoing)
     return CodeletCost(
-        start=16 + 8 * links,
+        start=16 + _LINK * links,
         idle=8,
         sample=4,
-        row=8,  # pointers, loop, sum of the two halves, load, add and store the gradient
-        product=4,  # load, load, multiply, add; the sum stays in registers
+        sweep=12,  # call, tests for the samples that are left, pointers, loop counter
+        held=3,  # load, add and store the gradient
+        row=4,  # load the weight, copy it for a pair, advance to the next output's row, branch
+        product=3,  # load, multiply, add; the sum stays in registers
+        dot=2,  # load two deltas, branch
+        unaligned=1,  # two loads
         element=4,
         found=24,  # bounds of the row, zeroes, and load, add and store for eight samples, two at a time
         single=4,
@@ -249,15 +333,18 @@ def _source_gradient(layer: Layer) -> CodeletCost:
 
 
 def _shared(network: Network) -> dict[str, CodeletCost]:
-    copy_ids = 1  # four 16-bit ids in a 64-bit load and store with the loop's branch, rounded up
+    copy_ids = 3  # load, store and branch for a word of two 16-bit ids
+    next_ids = 7  # load an id; store 16 bits: load the word, mask, shift, or, store; branch
     copy_floats = 2  # load, store and branch for two floats, rounded up
     adam = 19  # load g, m, v, w; 12 products and sums; square root and division 10 each; store m, v, w, 0; halved
     return {
-        # a word: load, test, branch; an id: count zeros, clear the bit, add the base, and a 16-bit store (load, mask, or, store), advance
-        "relay_events": CodeletCost(start=20, idle=8, sample=10, word=4, id=10, element=copy_ids),
+        # four words: four loads, three ors, test, advance, branch; with a spike: load, test and first id of each, jump
+        # an id: count zeros (3, one shared with clearing the bit), clear it, add the first, count, test for half a word (2), branch, and
+        # for every second one test for room (2), shift, or, store, for the others a move and a jump
+        "relay_events": CodeletCost(start=20, idle=8, sample=12, word=10, word_hit=12, id=13, element=copy_ids),
         "relay_input": CodeletCost(start=16, idle=8, sample=8, element=copy_ids),
         "relay_values": CodeletCost(start=16, idle=8, sample=6, element=copy_floats),
-        "next_window": CodeletCost(start=16, idle=8, sample=8, element=copy_ids),
+        "next_window": CodeletCost(start=16, idle=8, sample=8, element=next_ids),
         "loss": CodeletCost(start=30, sample=20, element=12),  # read, exp (3), sum, scale, write, in two sweeps
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float
         "update": CodeletCost(start=24, product=4, element=adam if network.moments == 2 else 5 + network.moments),

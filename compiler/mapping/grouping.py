@@ -58,6 +58,19 @@ def split(total: int, parts: int) -> Iterator[tuple[int, int]]:
         first += count
 
 
+def split_samples(total: int, parts: int) -> Iterator[tuple[int, int]]:
+    """Cut the samples of a tile into `parts`, an even number in twos if that leaves no part empty: two samples are one aligned load."""
+    step = 2 if total % 2 == 0 and 2 * parts <= total else 1
+    for first, count in split(total // step, parts):
+        yield step * first, step * count
+
+
+def largest_share(samples: Any, parts: Any) -> Any:
+    """Samples of the largest part that :func:`split_samples` makes."""
+    twos = (np.asarray(samples) % 2 == 0) & (2 * np.asarray(parts) <= samples)
+    return np.where(twos, 2 * ceil_div(samples // 2, parts), ceil_div(samples, parts))
+
+
 def neurons_per_tile(neurons: int, tiles: int) -> Ints:
     """Neurons of each of `tiles` tiles that share a population, the larger shares first."""
     size, larger = divmod(neurons, tiles)

@@ -41,6 +41,11 @@ class IndexedLink:
         """Elements of theta that tiles own; constants lie with the groups alone."""
         return self.map.elements if self.map.constants is None else 0
 
+    @property
+    def values(self) -> int:
+        """Pairs of a source's value and a target that it reaches."""
+        return self.map.length * int(np.count_nonzero(self.map.source < self.map.inputs))
+
     @cached_property
     def _target(self) -> Profile:
         return measure(lambda first, count: target_tables(self.map, first, count), self.map.outputs)

@@ -32,11 +32,23 @@ def relay_cycles(problem: Problem, source: Source, words: int, samples: Any, *, 
         name, counts = "relay_values", {"elements": float(source.width * (len(buses) + compacts))}
     else:
         events = problem.events(source)
-        name, counts = "relay_events" if compacts else "relay_input", {"elements": sum(min(events, bus.capacity) for bus in buses)}
+        copied = sum(copied_words(min(events, bus.capacity), source.width) for bus in buses)
+        name, counts = "relay_events" if compacts else "relay_input", {"elements": copied}
         if compacts:
-            counts |= {"words": words, "ids": events}
+            counts |= {"words": ceil_div(words, 4), "hits": _hits(source, words, events), "ids": events}
     scaled = {key: samples * value for key, value in counts.items()}
     return problem.target.vertex_start_cycles + worker_cycles(problem.costs[name], samples=samples, **scaled)
+
+
+def copied_words(ids: float, width: int) -> float:
+    """Expected 32-bit words of `ids` ids: two 16-bit ids each, the last half full every second time."""
+    return ids if width > 1 << 16 else (ids + 0.5) / 2 if ids > 0.5 else ids
+
+
+def _hits(source: Source, words: int, events: float) -> float:
+    """Expected groups of four mask words with a spike, of independent neurons; what is left of the words is never skipped."""
+    whole, rest = divmod(words, 4)
+    return whole * (1.0 - (1.0 - events / source.width) ** (4 * source.width / words)) + (rest > 0)
 
 
 def _share(problem: Problem, source: Source, words: int, most: int, batch: int) -> int:

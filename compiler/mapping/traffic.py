@@ -128,10 +128,9 @@ def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, sampl
     size, pieces = of_a_tile
     for replica in where.replicas_with(*samples):
         overlap = common(where.samples[replica], samples)
-        own = tile - where.starts[replica]
-        local = 0 <= own < where.width
-        moved = overlap * (int(size.sum()) - (int(size[own]) if local else 0))
-        traffic.add(tile, moved, int(pieces.sum()) - (int(pieces[own]) if local else 0))
+        own = where.index_of(replica, tile)
+        moved = overlap * (int(size.sum()) - (int(size[own]) if own is not None else 0))
+        traffic.add(tile, moved, int(pieces.sum()) - (int(pieces[own]) if own is not None else 0))
         _over_links(layout, traffic, where.of(replica), tile, moved)
 
 
@@ -157,8 +156,8 @@ def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRang
     pieces = 2 if bus.events else 1
     samples, number = np.zeros(problem.target.tiles), np.zeros(problem.target.tiles)
     for where in ranges:
-        for start, (sample, count) in zip(where.starts, where.samples, strict=True):
-            tiles = slice(start, start + where.width)
+        for replica, (sample, count) in enumerate(where.samples):
+            tiles = where.of(replica)
             overlapping = np.searchsorted(first, sample + count, side="left") - np.searchsorted(last, sample, side="right")
             samples[tiles], number[tiles] = np.maximum(samples[tiles], count), np.maximum(number[tiles], overlapping)
     for relay in relays:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 
 import numpy as np
@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_mapping_nets import Wire, program, w1
 
-from snnc.compiler.mapping import codelet_costs, make_plan, worker_cycles
+from snnc.compiler.mapping import CodeletCost, codelet_costs, make_plan, worker_cycles
 from snnc.compiler.mapping.errors import CapacityError, MappingOptionError, PlanFileError, TooBigError
+from snnc.compiler.mapping.grouping import largest_share, split_samples
 from snnc.compiler.plan import Block, Plan, PopulationPlan
 from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
@@ -166,24 +167,64 @@ def test_cycles_of_the_forward_neurons_of_w1_are_what_a_hand_computation_gives()
         largest = max((b.count, b.samples) for b in population.blocks if b.tile == tile)
         events = largest[1] * 0.05 * inputs
         neuron = largest[0] * largest[1] * cost.neuron + largest[1] * cost.sample
-        each = 10 + cost.start + neuron + events * (cost.event + cost.event_vector * ((largest[0] + 1) // 2))
+        pairs, links = (largest[0] + 1) // 2, 2 if population.id == "p0" else 1
+        sweeps = -(-pairs // 6)  # twelve columns in registers
+        joined = cost.event_joined if largest[0] % 2 and pairs % 6 != 1 else 0
+        lists = largest[1] * links * (cost.sweep * sweeps + cost.held * largest[0])
+        each = 10 + cost.start + neuron + lists + events * (cost.event * sweeps + cost.event_vector * pairs + joined)
         worker = max(worker, each)
         first = min(b.sample for b in population.blocks if b.tile == tile)
         samples = max(b.sample + b.samples for b in population.blocks if b.tile == tile) - first
         read = {c.bus for c in plan.connections if c.target == population.id}
         near = [r for b in plan.buses if b.id in read for r in b.relays if r.sample < first + samples and first < r.sample + r.samples]
         received = max(received, samples * (2 * inputs + 4 * len(read)) / 4 + 9 * 2 * len(near))
+    sent = max(r.samples * (2 * b.width + 4) / 4 for b in plan.buses for r in b.relays)
     assert phase.compute == pytest.approx(6 * worker)
-    assert phase.exchange == received
+    assert phase.exchange == max(received, sent)
     assert phase.sync == 126 + 130
     assert phase.runs == plan.iterations == 101
 
 
 def test_worker_cycles_adds_what_the_table_says() -> None:
-    cost = codelet_costs(w1())["backward.p0"]
-    got = worker_cycles(cost, samples=2, events=10, columns=3, rows=4, products=8, neurons=6, words=1, ids=5, elements=7)
-    by_hand = cost.start + 2 * cost.sample + 10 * (cost.event + 2 * cost.event_vector) + 4 * cost.row + 8 * cost.product
-    assert got == by_hand + 6 * cost.neuron + cost.word + 5 * cost.id + 7 * cost.element
+    cost = CodeletCost(*range(3, 3 + len(fields(CodeletCost))))
+    got = worker_cycles(
+        cost, samples=2, sweeps=9, held=11, rows=4, products=8, unaligned=12, dots=14, neurons=6, words=1, hits=13, ids=5, elements=7
+    )
+    by_hand = cost.start + 2 * cost.sample + 9 * cost.sweep + 11 * cost.held + 4 * cost.row + 8 * cost.product
+    by_hand += 12 * cost.unaligned + 14 * cost.dot
+    assert got == by_hand + 6 * cost.neuron + cost.word + 13 * cost.word_hit + 5 * cost.id + 7 * cost.element
+
+
+def event_by_walking_its_columns(columns: int, event: int, pair: int, joined: int) -> int:
+    """Sweeps of at most 6 pairs, a last single column instead of a pair; each sweep reads the id again."""
+    cycles, left = 0, columns
+    while left:
+        taken = min(left, 12)
+        cycles += event + pair * (taken // 2 + taken % 2) + (joined if taken % 2 and taken > 1 else 0)
+        left -= taken
+    return cycles
+
+
+@pytest.mark.parametrize("columns", range(1, 40))
+def test_an_event_costs_what_its_sweeps_read(columns: int) -> None:
+    cost = CodeletCost(event=5, event_vector=2, event_joined=2)
+    assert worker_cycles(cost, events=3, columns=columns) == 3 * event_by_walking_its_columns(columns, 5, 2, 2)
+
+
+@pytest.mark.parametrize("parts", range(1, 7))
+@pytest.mark.parametrize("total", range(6, 30))
+def test_samples_are_cut_in_twos_where_their_number_is_even(total: int, parts: int) -> None:
+    cut = list(split_samples(total, parts))
+    assert [first for first, _ in cut] == [sum(count for _, count in cut[:n]) for n in range(parts)]
+    assert sum(count for _, count in cut) == total
+    counts = [count for _, count in cut]
+    assert max(counts) == largest_share(total, parts)
+    assert min(counts) > 0
+    if total % 2 == 0 and 2 * parts <= total:
+        assert all(first % 2 == 0 for first, _ in cut)
+        assert max(counts) - min(counts) in (0, 2)
+    else:
+        assert max(counts) - min(counts) <= 1
 
 
 def test_layers_of_one_structure_have_equal_coefficients() -> None:
