@@ -50,7 +50,7 @@ def _read_rows(layout: Layout, traffic: Traffic, link: Link, indexed: IndexedLin
             if local.any():
                 own = [np.bincount(tile[local & some], minlength=reader.width) for some in (True, begins if whole else True)]
                 traffic.add(reader.of(r), -size * own[0], -times * own[1])
-            _over_links(layout, traffic, reader.starts[r] + tile, writer.starts[w] + home, row, size)
+            _rows_over_links(layout, traffic, reader.starts[r] + tile, writer.starts[w] + home, row, size)
     traffic.sent[writer.tiles] += times * FLOAT * writer.tile_samples * writer.tile_neurons
 
 
@@ -72,15 +72,15 @@ def _spread(pieces: Pieces) -> tuple[Ints, Ints]:
     return np.repeat(group, pieces.count), element
 
 
-def _over_links(layout: Layout, traffic: Traffic, to: Ints, origin: Ints, row: Ints, size: float) -> None:
+def _rows_over_links(layout: Layout, traffic: Traffic, to: Ints, origin: Ints, row: Ints, size: float) -> None:
     """Each row crosses to each other chip once."""
-    per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
-    if chips == 1:
+    if not layout.several_chips:
         return
+    per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
     away = to // per_chip != origin // per_chip
-    if away.any():
-        crossing = np.unique(row[away] * chips + to[away] // per_chip) % chips
-        traffic.link += size * np.bincount(crossing, minlength=chips)
+    pairs = np.unique((row[away] * chips + origin[away] // per_chip) * chips + to[away] // per_chip) % (chips * chips)
+    for pair, number in zip(*(found.tolist() for found in np.unique(pairs, return_counts=True)), strict=True):
+        traffic.flows.send(pair // chips, (pair % chips,), size * number)
 
 
 def gradients_to_owners(layout: Layout) -> Traffic:
@@ -109,9 +109,12 @@ def weights_from_owners(layout: Layout, traffic: Traffic) -> None:
 def _move(layout: Layout, traffic: Traffic, origin: Ints, to: Ints, size: Ints) -> None:
     traffic.received += np.bincount(to, size, len(traffic.received))
     traffic.fragments += np.bincount(to, minlength=len(traffic.received))
-    per_chip = layout.problem.target.tiles_per_chip
-    away = origin // per_chip != to // per_chip
-    traffic.link += np.bincount(to[away] // per_chip, size[away], len(traffic.link))
+    if not layout.several_chips:
+        return
+    per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
+    over = np.bincount(origin // per_chip * chips + to // per_chip, size, chips * chips).reshape(chips, chips)
+    for a, b in np.argwhere(over > 0).tolist():
+        traffic.flows.send(a, (b,), float(over[a, b]))
 
 
 def owned_work(layout: Layout) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:

@@ -121,8 +121,8 @@ def phase(layout: Layout, step: Step) -> Phase:
     """Sum up one superstep."""
     target, traffic, cycles = layout.problem.target, step.traffic, step.load.cycles
     tile_cycles = exchange_cycles(layout, traffic)
-    over_links = float(traffic.link.max(initial=0.0)) / target.link_bytes_per_second * target.clock_hz
-    barrier = target.link_sync_cycles if layout.placement.chips > 1 else target.sync_cycles
+    over_links = layout.problem.routes.cycles(traffic.flows)
+    barrier = target.link_sync_cycles if traffic.flows.bytes else target.sync_cycles
     return Phase(
         name=step.name,
         part=step.part,

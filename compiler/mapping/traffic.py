@@ -10,10 +10,11 @@ Data that lies on the reading tile is not moved.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, mask_words
 from snnc.compiler.mapping.indexed_cycles import Holdings, estimated
 from snnc.compiler.mapping.indexed_owners import Ownership
+from snnc.compiler.mapping.links import Flows
 from snnc.compiler.mapping.network import Layer, Source, learned_elements
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.problem import Problem
@@ -29,22 +31,24 @@ from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.plan import Relay
 
 FLOAT = 4
+Origin: TypeAlias = tuple[int, tuple[int, int], float]
+"""A chip, the samples (first, count) that lie there, and the bytes of each."""
 
 
 @dataclass(eq=False)
 class Traffic:
-    """What one exchange moves: arrays over tiles; `link` is what the busiest chip receives from other chips, bytes."""
+    """What one exchange moves: arrays over tiles, and what chips send each other."""
 
     received: Floats
     fragments: Floats
     sent: Floats
-    link: Floats = field(default_factory=lambda: np.zeros(0))
+    flows: Flows = field(default_factory=Flows)
 
     @classmethod
     def none(cls, problem: Problem) -> Traffic:
         """No traffic."""
         tiles = problem.target.tiles
-        return cls(np.zeros(tiles), np.zeros(tiles), np.zeros(tiles), np.zeros(problem.target.chips))
+        return cls(np.zeros(tiles), np.zeros(tiles), np.zeros(tiles))
 
     def add(self, tiles: Ints | int, received: Any, fragments: Any) -> None:
         """Tiles receive bytes in fragments."""
@@ -103,6 +107,48 @@ class Layout:
         per_chip = self.problem.target.tiles_per_chip
         return range(int(tiles[0]) // per_chip, int(tiles[-1]) // per_chip + 1)
 
+    def chip_of(self, tile: int) -> int:
+        """Chip of one tile."""
+        return tile // self.problem.target.tiles_per_chip
+
+    def by_chip(self, tiles: Ints, amounts: Any) -> dict[int, float]:
+        """Sum amounts of tiles over their chips."""
+        chips = self.chips_of(tiles)
+        if len(chips) == 1:
+            return {chips.start: float(np.sum(amounts))}
+        sums = np.bincount(tiles // self.problem.target.tiles_per_chip - chips.start, weights=amounts, minlength=len(chips))
+        return dict(zip(chips, sums.tolist(), strict=True))
+
+    @property
+    def several_chips(self) -> bool:
+        """Whether anything may cross chips."""
+        return self.placement.chips > 1
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What each tile of a replica of `where` holds for one sample: bytes and fragments."""
+
+    layout: Layout
+    where: TileRange
+    bytes: Ints
+    pieces: Ints
+
+    @cached_property
+    def all_bytes(self) -> int:
+        """Of all tiles."""
+        return int(self.bytes.sum())
+
+    @cached_property
+    def all_pieces(self) -> int:
+        """Of all tiles."""
+        return int(self.pieces.sum())
+
+    @cached_property
+    def by_chip(self) -> list[dict[int, float]]:
+        """Bytes on each chip, for each replica."""
+        return [self.layout.by_chip(self.where.of(replica), self.bytes) for replica in range(self.where.replicas)]
+
 
 def common(a: tuple[int, int], b: tuple[int, int]) -> int:
     """Samples that two (first, count) have in common."""
@@ -117,21 +163,25 @@ def masks_to_relays(layout: Layout) -> Traffic:
         groups = column_groups(where.neurons, where.columns)
         for source in layer.sent:
             words = mask_words(where.neurons, where.columns) if source.kind == "spikes" else where.neurons
+            held = Held(layout, where, FLOAT * words, groups)
             for relay in layout.relays[source]:
-                _gather(layout, traffic, where, relay.tile, (relay.sample, relay.samples), (FLOAT * words, groups))
+                _gather(layout, traffic, where, relay.tile, (relay.sample, relay.samples), held)
             traffic.sent[where.tiles] += FLOAT * where.tile_samples * np.tile(words, where.replicas)
     return traffic
 
 
-def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], of_a_tile: tuple[Ints, Ints]) -> None:
-    """`tile` receives what the tiles of `where` hold for some samples: (bytes a sample, fragments) of each tile of a replica."""
-    size, pieces = of_a_tile
+def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], held: Held) -> None:
+    """`tile` receives what the tiles of `where` hold for some samples."""
     for replica in where.replicas_with(*samples):
         overlap = common(where.samples[replica], samples)
         own = where.index_of(replica, tile)
-        moved = overlap * (int(size.sum()) - (int(size[own]) if own is not None else 0))
-        traffic.add(tile, moved, int(pieces.sum()) - (int(pieces[own]) if own is not None else 0))
-        _over_links(layout, traffic, where.of(replica), tile, moved)
+        traffic.add(
+            tile,
+            overlap * (held.all_bytes - (int(held.bytes[own]) if own is not None else 0)),
+            held.all_pieces - (int(held.pieces[own]) if own is not None else 0),
+        )
+        for chip, size in held.by_chip[replica].items() if layout.several_chips else ():
+            traffic.flows.send(chip, (layout.chip_of(tile),), overlap * size)
 
 
 def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
@@ -168,30 +218,43 @@ def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRang
         traffic.sent[relay.tile] += relay.samples * bus.window_bytes
     traffic.received += float(bus.window_bytes) * samples
     traffic.fragments += float(pieces) * number
-    if layout.placement.chips > 1:
-        _multicast_over_links(layout, traffic, bus, ranges)
+    if layout.several_chips:
+        origins = [(layout.chip_of(r.tile), (r.sample, r.samples), float(bus.window_bytes)) for r in relays]
+        _over_links(layout, traffic, origins, ranges)
 
 
-def _multicast_over_links(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRange]) -> None:
-    """A chip receives once what any of its tiles reads of a relay on another chip."""
-    problem = layout.problem
-    read = np.zeros((problem.target.chips, problem.batch), dtype=bool)
-    for where in ranges:
-        for replica, (sample, count) in enumerate(where.samples):
-            chips = layout.chips_of(where.of(replica))
-            read[chips.start : chips.stop, sample : sample + count] = True
-    for relay in layout.relays[bus.source]:
-        wanted = read[:, relay.sample : relay.sample + relay.samples].sum(axis=1)
-        wanted[relay.tile // problem.target.tiles_per_chip] = 0
-        traffic.link += float(bus.window_bytes) * wanted
+def _over_links(layout: Layout, traffic: Traffic, origins: Iterable[Origin], readers: Iterable[TileRange]) -> None:
+    """Chips send samples to all chips on which tiles of `readers` handle them."""
+    handled = [(held, layout.chips_of(where.of(replica))) for where in readers for replica, held in enumerate(where.samples)]
+    edges = sorted({edge for (first, count), _ in handled for edge in (first, first + count)})
+    chips: list[set[int]] = [set() for _ in edges]
+    for (first, count), some in handled:
+        for part in range(bisect_left(edges, first), bisect_left(edges, first + count)):
+            chips[part].update(some)
+    for chip, (first, count), size in origins:
+        part = max(bisect_right(edges, first) - 1, 0)
+        while part < len(edges) - 1 and edges[part] < first + count:
+            shared = common((edges[part], edges[part + 1] - edges[part]), (first, count))
+            traffic.flows.send(chip, chips[part], shared * size)
+            part += 1
 
 
 def deltas_to_sources(layout: Layout) -> Traffic:
     """Before B1: every tile of a source reads the deltas of its targets for its samples."""
     problem, traffic = layout.problem, Traffic.none(layout.problem)
+    readers: dict[tuple[str, int], list[TileRange]] = {}
     for layer in problem.network.layers:
-        for target, _ in problem.whole_deltas_into(layer):
+        for target, port in problem.whole_deltas_into(layer):
             _read_all(layout, traffic, layout.range_of(layer), layout.range_by_id(target))
+            readers.setdefault((target, port), []).append(layout.range_of(layer))
+    for (target, _), ranges in readers.items() if layout.several_chips else ():
+        writer = layout.range_by_id(target)
+        sent = [
+            (chip, samples, FLOAT * neurons)
+            for replica, samples in enumerate(writer.samples)
+            for chip, neurons in layout.by_chip(writer.of(replica), writer.neurons).items()
+        ]
+        _over_links(layout, traffic, sent, ranges)
     return traffic
 
 
@@ -205,18 +268,7 @@ def _read_all(layout: Layout, traffic: Traffic, reader: TileRange, writer: TileR
             traffic.add(tiles, size * int(writer.neurons.sum()), int(groups.sum()))
             both, _, own = np.intersect1d(tiles, sources, assume_unique=True, return_indices=True)
             traffic.add(both, -size * writer.neurons[own], -groups[own])
-            home = set(layout.chips_of(sources))
-            for chip in layout.chips_of(tiles):
-                if home != {chip}:
-                    traffic.link[chip] += size * int(writer.neurons.sum()) * (1 if chip not in home else 1 - 1 / len(home))
     traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
-
-
-def _over_links(layout: Layout, traffic: Traffic, writers: Ints, tile: int, size: float) -> None:
-    chip = tile // layout.problem.target.tiles_per_chip
-    home = layout.chips_of(writers)
-    away = sum(c != chip for c in home) / len(home)
-    traffic.link[chip] += size * away
 
 
 def records_to_loss(layout: Layout) -> Traffic:
@@ -227,8 +279,9 @@ def records_to_loss(layout: Layout) -> Traffic:
     where = layout.range_by_id(problem.network.loss_layer)
     groups = column_groups(where.neurons, where.columns)
     size = problem.steps * FLOAT
+    held = Held(layout, where, size * where.neurons, groups)
     for sample, tile in enumerate(layout.loss_tiles):
-        _gather(layout, traffic, where, tile, (sample, 1), (size * where.neurons, groups))
+        _gather(layout, traffic, where, tile, (sample, 1), held)
     traffic.sent[where.tiles] += size * where.tile_samples * where.tile_neurons
     return traffic
 
@@ -243,6 +296,11 @@ def adjoints_to_blocks(layout: Layout) -> Traffic:
     traffic.add(where.tiles, problem.steps * FLOAT * where.tile_samples * where.tile_neurons, where.tile_samples * groups)
     first = layout.loss_tiles[0]
     traffic.add(first, FLOAT * problem.batch, len(set(layout.loss_tiles)))
+    for sample, tile in enumerate(layout.loss_tiles) if layout.several_chips else ():
+        traffic.flows.send(layout.chip_of(tile), (layout.chip_of(first),), FLOAT)
+        (replica,) = where.replicas_with(sample, 1)
+        for chip, neurons in layout.by_chip(where.of(replica), where.neurons).items():
+            traffic.flows.send(layout.chip_of(tile), (chip,), problem.steps * FLOAT * neurons)
     return traffic
 
 
@@ -268,11 +326,29 @@ def _between_replicas(layout: Layout, *, gathers: bool) -> Traffic:
         groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
         traffic.add(where.tiles, others * share, others * groups * parameters)
         traffic.sent[where.tiles] += others * share if gathers else share
-        homes = [set(layout.chips_of(where.of(r))) for r in range(where.replicas)]
-        for r, home in enumerate(homes):
-            away = sum(other != home for other in homes)
-            traffic.link[min(home)] += away * float(share[r * where.width : (r + 1) * where.width].sum())
+        if layout.several_chips:
+            _replicas_over_links(layout, traffic, where, share[: where.width], gathers=gathers)
     return traffic
+
+
+def _replicas_over_links(layout: Layout, traffic: Traffic, where: TileRange, share: Floats, *, gathers: bool) -> None:
+    """The tile i of each replica sends another share to the tile i of every other replica, or its own share to all of them."""
+    held = np.zeros((layout.problem.target.chips, where.width))
+    for replica in range(where.replicas):
+        held[where.of(replica) // layout.problem.target.tiles_per_chip, np.arange(where.width)] += 1
+    used = np.flatnonzero(held.any(axis=1)).tolist()
+    if gathers:
+        moved = (held * share) @ held.T
+        for a in used:
+            for b in used:
+                traffic.flows.send(a, (b,), float(moved[a, b]))
+        return
+    some = held > 0
+    changes = np.flatnonzero((some[:, 1:] != some[:, :-1]).any(axis=0)) + 1
+    for part in np.split(np.arange(where.width), changes):
+        receivers = np.flatnonzero(some[:, part[0]]).tolist()
+        for chip in receivers:
+            traffic.flows.send(chip, receivers, float(held[chip, part] @ share[part]))
 
 
 def weights_to_copies(layout: Layout) -> Traffic:
@@ -288,12 +364,11 @@ def weights_to_copies(layout: Layout) -> Traffic:
             each = FLOAT * (link.outputs if link.dense else int(link.weight_elements > 1))
             traffic.add(where.tiles, each * where.tile_neurons, groups)
             traffic.sent[target.tiles] += FLOAT * link.inputs * target.tile_neurons * min(1, where.replicas / target.replicas)
-            for r in range(where.replicas):
-                homes = layout.chips_of(where.of(r))
-                origin = set(layout.chips_of(target.of(r * target.replicas // where.replicas)))
-                for chip in homes:
-                    if origin != {chip}:
-                        traffic.link[chip] += each * layer.neurons / len(homes)
+            for r in range(where.replicas) if layout.several_chips else ():
+                origin = layout.by_chip(target.of(r * target.replicas // where.replicas), target.neurons)
+                for chip, neurons in layout.by_chip(where.of(r), where.neurons).items():
+                    for home, part in origin.items():
+                        traffic.flows.send(home, (chip,), each * neurons * part / target.neurons.sum())
     return traffic
 
 
@@ -302,4 +377,7 @@ def flags_to_one_tile(layout: Layout) -> Traffic:
     traffic = Traffic.none(layout.problem)
     flags = sum(len(layout.relays[bus.source]) for bus in layout.problem.limited)
     traffic.add(0, FLOAT * flags, flags)
+    for bus in layout.problem.limited:
+        for relay in layout.relays[bus.source]:
+            traffic.flows.send(layout.chip_of(relay.tile), (0,), FLOAT)
     return traffic
