@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,11 +30,14 @@ class Activity:
         The most in one step of one sample, of buffers that were measured.
     source
         Where it was measured.
+    rates
+        A step, of each single value of a buffer that was measured.
     """
 
     mean: Mapping[str, float]
     peak: Mapping[str, int]
     source: str
+    rates: Mapping[str, Array] = field(default_factory=dict)
 
     def capacities(self, program: StepProgram) -> dict[str, int]:
         """Return windows that hold a quarter more than the busiest step that was seen."""
@@ -74,4 +77,5 @@ def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: 
     sending = _sending(program)
     counts = {name: memory[name].reshape(steps, batch, -1).sum(axis=-1) for name in sending}
     mean = {name: float(memory[name].mean()) for name in sending}
-    return Activity(mean, {name: int(count.max()) for name, count in counts.items()}, source)
+    rates = {name: memory[name].mean(axis=(0, 1)) for name in sending}
+    return Activity(mean, {name: int(count.max()) for name, count in counts.items()}, source, rates)

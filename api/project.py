@@ -92,7 +92,7 @@ def map_program(
     plans: list[Plan] = []
     for last, capacity in enumerate(candidates, 1 - len(candidates)):
         try:
-            plan = make(activity=activity.mean, activity_source=activity.source, capacity=capacity)
+            plan = make(activity=activity.mean, activity_source=activity.source, rates=activity.rates, capacity=capacity)
         except TooBigError:
             if last == 0 and not plans:
                 raise

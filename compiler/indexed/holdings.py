@@ -12,6 +12,7 @@ import numpy.typing as npt
 from snnc.compiler.indexed.tables import Tables
 
 Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
 Cutter: TypeAlias = Callable[[Ints, Ints], Tables]
 """Cuts a map along the groups (first, count) of one side."""
 
@@ -48,8 +49,8 @@ class Held:
     total: dict[str, Any]
 
 
-def amounts(tables: Tables) -> dict[str, Ints]:
-    """Return the amounts of every group."""
+def amounts(tables: Tables, rate: Floats | None = None) -> dict[str, Any]:
+    """Return the amounts of every group; with `rate`, a number for each source, rows, runs and values count by the rate of their source."""
     runs, values = tables.runs, tables.elements
     bias_runs = bias_values = np.zeros_like(runs)
     if tables.always:
@@ -58,12 +59,15 @@ def amounts(tables: Tables) -> dict[str, Ints]:
         total = np.concatenate([[0], np.cumsum(tables.length)])
         bias_values = total[tables.run_start[1:]] - total[first]
     nothing, single = np.zeros_like(runs), tables.single
+    rows, plain, sums = tables.span, runs - bias_runs, values - bias_values
+    if rate is not None:
+        rows, plain, sums = _by_rate(tables, rate)
     return {
-        "span": tables.span,
+        "span": rows,
         "keys": np.diff(tables.key_start),
-        "singles": runs - bias_runs if single else nothing,
-        "runs": nothing if single else runs - bias_runs,
-        "values": values - bias_values,
+        "singles": plain if single else nothing,
+        "runs": nothing if single else plain,
+        "values": sums,
         "bias_singles": bias_runs if single else nothing,
         "bias_runs": nothing if single else bias_runs,
         "bias_values": bias_values,
@@ -74,10 +78,24 @@ def amounts(tables: Tables) -> dict[str, Ints]:
     }
 
 
-def held_exactly(tables: Tables, groups: Ints) -> Held:
-    """What tiles hold of which tile i has the next ``groups[i]`` groups."""
+def _by_rate(tables: Tables, rate: Floats) -> tuple[Floats, Floats, Floats]:
+    """Rows, runs and values of every group, without biases, each times the rate of its source."""
+    groups = len(tables.span)
+    group = np.repeat(np.arange(groups), tables.span)
+    index = np.arange(len(group)) - np.repeat(np.cumsum(tables.span) - tables.span, tables.span)
+    source = tables.keys if tables.keyed else tables.low[group] + index
+    at = tables.row_start[group] + index
+    begin, end = (tables.run_start[group] + tables.rows[at + i] for i in (0, 1))
+    total = np.concatenate([[0], np.cumsum(tables.length)])
+    counts = (np.ones(len(group)), end - begin, total[end] - total[begin])
+    rows, runs, values = (np.bincount(group, rate[source] * count, groups) for count in counts)
+    return rows, runs, values
+
+
+def held_exactly(tables: Tables, groups: Ints, rate: Floats | None = None) -> Held:
+    """What tiles hold of which tile i has the next ``groups[i]`` groups; see :func:`amounts`."""
     start = np.concatenate([[0], np.cumsum(groups)[:-1]])
-    found = amounts(tables)
+    found = amounts(tables, rate)
     return Held(
         {name: np.maximum.reduceat(values, start) for name, values in found.items()},
         {name: np.add.reduceat(values, start) for name, values in found.items()},

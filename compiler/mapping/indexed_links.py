@@ -12,7 +12,7 @@ import numpy as np
 from snnc.compiler.indexed.holdings import Held, Profile, held_exactly, measure
 from snnc.compiler.indexed.maps import IndexedMap, IndexedOp, indexed_map
 from snnc.compiler.indexed.tables import Tables, source_tables, target_tables
-from snnc.compiler.mapping.grouping import Ints, column_groups, split
+from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, split
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.step_program import Buffer
 
@@ -68,9 +68,9 @@ class IndexedLink:
             self._tables[key] = (target_tables if side == "target" else source_tables)(self.map, first, count)
         return self._tables[key]
 
-    def held(self, side: Side, where: TileRange) -> Held:
-        """What every tile of `where` holds, replica after replica."""
-        one = held_exactly(self.tables(side, where), column_groups(where.neurons, where.columns))
+    def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> Held:
+        """What every tile of `where` holds, replica after replica; `rate`: of each source, where not all send events alike."""
+        one = held_exactly(self.tables(side, where), column_groups(where.neurons, where.columns), rate)
         return Held(*({name: np.tile(v, where.replicas) for name, v in some.items()} for some in (one.largest, one.total)))
 
 

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from snnc.compiler.graph import Array
 from snnc.compiler.mapping.bounds import balance_bound, ideal_bound
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.capacity import check_names
@@ -39,6 +40,7 @@ def make_plan(
     training: bool | None = None,
     activity: Mapping[str, float] | None = None,
     activity_source: str = "assumed",
+    rates: Mapping[str, Array] | None = None,
     capacity: Mapping[str, int] | int | None = None,
     mode: Mode = "exact",
     chips: int | None = None,
@@ -58,6 +60,8 @@ def make_plan(
         Whether backward and update are placed; None: when the program has a loss and an optimizer.
     activity
         Measured spikes a value and step, by StepProgram buffer; others are assumed.
+    rates
+        Measured spikes a step of each single value of a buffer: indexed connections are priced with those of the values that reach a tile.
     activity_source
         Where `activity` comes from, for reports.
     capacity
@@ -89,7 +93,7 @@ def make_plan(
     _check(target, steps=steps, batch=batch, chips=chips, mode=mode)
     network = describe(program, training)
     check_names(network, activity, capacity)
-    request = Request(network, make_schedule(network), target, steps, batch, mode, activity, capacity, chips)
+    request = Request(network, make_schedule(network), target, steps, batch, mode, activity, capacity, chips, rates or {})
     found = list(_searches(request, strategy, placer))
     fastest = min(found, key=Search.cycles)
     if strategy == SNNC and placer is None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
+from snnc.compiler.graph import Array
 from snnc.compiler.mapping.buses import Bus, store_bytes
 from snnc.compiler.mapping.cost import CodeletCost
+from snnc.compiler.mapping.grouping import Floats
 from snnc.compiler.mapping.links import Routes, find_routes
 from snnc.compiler.mapping.network import Layer, Link, Network, Source
 from snnc.compiler.mapping.schedule import Schedule
@@ -30,6 +34,14 @@ class Problem:
     steps: int
     batch: int
     mode: Mode
+    rates: Mapping[str, Array] = field(default_factory=dict)
+    """Spikes a step of every single value of a buffer, where that was measured."""
+
+    def relative_rate(self, buffer: str) -> Floats | None:
+        """Rate of each value of a buffer over their mean; None where it was not measured or nothing was sent."""
+        rate = self.rates.get(buffer)
+        mean = 0.0 if rate is None else float(rate.mean())
+        return None if rate is None or mean == 0 else rate.astype(np.float64) / mean
 
     @property
     def training(self) -> bool:

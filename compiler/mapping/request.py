@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from snnc.compiler.graph import Array
 from snnc.compiler.mapping.buses import make_buses
 from snnc.compiler.mapping.capacity import expected_activity
 from snnc.compiler.mapping.cost import network_costs
@@ -28,6 +29,7 @@ class Request:
     activity: Mapping[str, float] | None
     capacity: Mapping[str, int] | int | None
     chips: int | None
+    rates: Mapping[str, Array] = field(default_factory=dict)
 
     def problems(self) -> Iterator[Problem]:
         """One problem for each way to size the windows.
@@ -39,4 +41,6 @@ class Request:
         open_ = self.activity and self.capacity is None and self.mode == "exact"
         for measured in (self.activity, None) if open_ else (self.activity,):
             buses, bus_of = make_buses(self.network, self.schedule, measured, self.capacity)
-            yield Problem(self.network, self.schedule, buses, bus_of, costs, expected, self.target, self.steps, self.batch, self.mode)
+            yield Problem(
+                self.network, self.schedule, buses, bus_of, costs, expected, self.target, self.steps, self.batch, self.mode, self.rates
+            )

@@ -91,7 +91,8 @@ class Layout:
         """What the tables of the connections of `layer` hold on each of its tiles."""
         where = self.ranges[layer.id]
         if self.exact:
-            return lambda link, side: link.held(side, where)
+            rate = self.problem.relative_rate
+            return lambda link, side: link.held(side, where, rate(link.op.source.buffer) if side == "target" else None)
         return estimated(where.tile_neurons, column_groups(where.tile_neurons, where.columns))
 
     def range_of(self, layer: Layer) -> TileRange:

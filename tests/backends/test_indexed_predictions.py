@@ -22,7 +22,7 @@ def test_cycles_and_bytes_are_predicted_within_five_percent(tmp_path, make, tile
     program = lower(make(np.random.default_rng(3)), loss=parse_loss("ce_mean_membrane"), loss_output="y", optimizer=Adam(), steps=STEPS)
     x = {"x0": (np.random.default_rng(1).random((STEPS, BATCH, *program.inputs[0].shape)) < 0.3).astype(np.float32)}
     activity = measure_activity(program, x, "measured here")
-    plan = make_plan(program, machine(tiles), steps=STEPS, batch=BATCH, activity=activity.mean, capacity=10**6)
+    plan = make_plan(program, machine(tiles), steps=STEPS, batch=BATCH, activity=activity.mean, rates=activity.rates, capacity=10**6)
     engine = Project(program, plan, emit_poplar(program, plan, tmp_path / "project")).open()
     engine.train_batch(x, np.arange(BATCH) % 4, 0.0)
     engine.train_batch(x, np.arange(BATCH) % 4, 0.0)
