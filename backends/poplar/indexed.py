@@ -68,7 +68,7 @@ def table_count(net: Network) -> int:
 
 def _first_table(net: Network, connection: str) -> int:
     """Index in plan.bin of the first table of a connection."""
-    before = len(net.plan.populations) + len(net.stores)
+    before = len(net.plan.populations) + len(net.stores) + sum(b.gradient is not None for b in net.plan.buses)
     for id_, found in net.indexed.items():
         if id_ == connection:
             return before
@@ -269,7 +269,7 @@ def table_body(net: Network, connection: str, index: int, *, source: bool = Fals
     tables = found.source if source else found.target
     assert tables is not None
     return {
-        "number": _TYPES[tables.index_bytes()][0],
+        "table_type": _TYPES[tables.index_bytes()][0],
         "single": "true" if tables.single else "false",
         "length": "nullptr" if tables.single else f"&length{index}[0]",
         "find": f"&keys{index}[0]" if tables.keyed else f"low{index}",
