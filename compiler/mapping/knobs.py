@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from functools import partial
+from typing import Final, Protocol, TypeAlias
 
 from snnc.compiler.mapping.capacity import window_capacity
 from snnc.compiler.mapping.errors import Knob
@@ -39,6 +40,9 @@ class Trial:
     def fits(self) -> bool:
         """Whether a plan was found."""
         return self.chips > 0
+
+
+Options: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class Attempt(Protocol):
@@ -126,24 +130,37 @@ class _Tries:
         yield from self._number("steps", self.request.steps)
 
     def together(self) -> Iterator[Turn]:
-        """Turn one after the other until the network fits: the largest machine of the kind, no moments, fewer samples, fewer steps."""
+        """Turn one after the other until the network fits: a larger machine, dropping, no moments, fewer samples, fewer steps."""
         request, options = self.request, list[tuple[str, str]]()
         machines = larger_targets(request.target)
         if machines:
             request = replace(request, target=machines[-1], chips=None)
             options.append(self._named(machines[-1]))
-        if request.network.moments:
-            request = _without_moments(request)
-            options.append(("--optimizer", "sgd"))
-        trial = self.attempt(request, quick=True)
-        for name in ("batch", "steps"):
-            now = getattr(request, name)
-            if now > 1 and not trial.fits:
-                value, trial = self._largest(request, name, now)
-                request = _with(request, name, value)
-                options.append((f"--{name}", str(value)))
-        if len(options) > 1:
-            yield Turn(tuple(options), request, trial)
+        turned: Turn | None = None
+        for change in (self._dropped, self._plain, partial(self._fewer, "batch"), partial(self._fewer, "steps")):
+            found = change(request, tuple(options))
+            if found is not None:
+                turned, request, options = found, found.request, list(found.options)
+            if turned is not None and turned.trial.fits:
+                break
+        if turned is not None and len(options) > 1:
+            yield turned
+
+    def _dropped(self, request: Request, before: Options) -> Turn | None:
+        size = _usual_capacity(request)
+        if request.mode == "drop" or size is None:
+            return None
+        return self._turn(replace(request, capacity=size, mode="drop"), *before, ("--mode", "drop"), ("--capacity", str(size)))
+
+    def _plain(self, request: Request, before: Options) -> Turn | None:
+        return self._turn(_without_moments(request), *before, ("--optimizer", "sgd")) if request.network.moments else None
+
+    def _fewer(self, name: str, request: Request, before: Options) -> Turn | None:
+        now = getattr(request, name)
+        if now == 1:
+            return None
+        value, trial = self._largest(request, name, now)
+        return Turn((*before, (f"--{name}", str(value))), _with(request, name, value), trial)
 
     def _number(self, name: str, now: int) -> Iterator[Turn]:
         """The largest number that fits, else 1."""
