@@ -90,6 +90,44 @@ class Relay:
 
 
 @dataclass(frozen=True)
+class PartialSum:
+    """One vertex of the reduction of partial input gradients.
+
+    It adds, for the samples ``[sample, sample + samples)`` and the entries ``[entry, entry + entries)`` of their windows, the partial
+    products of `producers` column groups from `first` on, in the order connection, tile, neuron. Sums of one `part` cover everything
+    once; several samples come with all entries.
+    """
+
+    tile: int
+    part: int
+    sample: int
+    samples: int
+    entry: int
+    entries: int
+    first: int
+    producers: int
+
+
+@dataclass(frozen=True)
+class GradientPlan:
+    """How the gradient of a source comes back over a bus: only for neurons that spiked or are near the threshold.
+
+    Attributes
+    ----------
+    capacity
+        Entries a sample (spikes, then neurons near the threshold) that one window of the backward pass holds.
+    parts
+        Sums that stage one of the reduction leaves of each entry; the relays add them up.
+    sums
+        The vertices of stage one.
+    """
+
+    capacity: int
+    parts: int
+    sums: tuple[PartialSum, ...]
+
+
+@dataclass(frozen=True)
 class BusPlan:
     """One source seen with one lag.
 
@@ -111,6 +149,9 @@ class BusPlan:
         What happens to more: "exact" sends further windows, "drop" keeps the lowest ids and counts the rest.
     relays
         Where its samples are kept.
+    gradient
+        How the gradient of the source comes back, when only neurons in the gradient window take it; None when every delta goes to the
+        source.
     """
 
     id: str
@@ -122,6 +163,7 @@ class BusPlan:
     capacity: int
     mode: Mode
     relays: tuple[Relay, ...]
+    gradient: GradientPlan | None = None
 
 
 @dataclass(frozen=True)

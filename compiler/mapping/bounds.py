@@ -59,7 +59,8 @@ def _issues(problem: Problem, link: Link) -> float:
     if problem.training and link.weight_gradient:
         found += float(rows * row)
     if problem.training and link.input_gradient:
-        found += float(link.inputs * (ceil_div(link.outputs, width) if link.dense else 1.0 / width))
+        entries = problem.near_events(problem.bus[problem.bus_of[link.id]]) if problem.returns(link) else link.inputs
+        found += float(entries * (ceil_div(link.outputs, width) if link.dense else 1.0 / width))
     return problem.batch * found
 
 

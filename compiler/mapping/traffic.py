@@ -20,6 +20,8 @@ import numpy as np
 
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.gradient_counts import returned_buses
+from snnc.compiler.mapping.gradient_windows import Reduction, reductions
 from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, mask_words
 from snnc.compiler.mapping.links import Flows
 from snnc.compiler.mapping.network import Layer, Source, learned_elements
@@ -62,6 +64,11 @@ class Layout:
     placement: Placement
     relays: Mapping[Source, tuple[Relay, ...]]
     loss_tiles: tuple[int, ...]
+
+    @cached_property
+    def reductions(self) -> Mapping[str, Reduction]:
+        """How the gradients of sources come back in windows, by bus id."""
+        return reductions(self.problem, self.ranges, {source.buffer: relays for source, relays in self.relays.items()})
 
     @cached_property
     def ranges(self) -> Mapping[str, TileRange]:
@@ -145,6 +152,7 @@ def masks_to_relays(layout: Layout) -> Traffic:
         groups = column_groups(where.neurons, where.columns)
         for source in layer.sent:
             words = mask_words(where.neurons, where.columns) if source.kind == "spikes" else where.neurons
+            words = 2 * words if source in layout.problem.windowed else words
             held = Held(layout, where, FLOAT * words, groups)
             for relay in layout.relays[source]:
                 _gather(layout, traffic, where, relay.tile, (relay.sample, relay.samples), held)
@@ -170,38 +178,35 @@ def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
     """Before F2 and B2: windows go to every tile that reads them (backward: where weight gradients are formed)."""
     problem, traffic = layout.problem, Traffic.none(layout.problem)
     for bus in problem.buses:
-        readers = [
-            layer
-            for layer in problem.network.layers
-            if any(problem.bus_of[link.id] == bus.id and (link.weight_gradient or not backward) for link in layer.incoming)
-        ]
+        readers = problem.readers(bus, backward=backward)
         if readers:
-            _multicast(layout, traffic, bus, [layout.range_of(layer) for layer in readers])
+            size = problem.backward_bytes(bus) if backward else bus.window_bytes
+            _multicast(layout, traffic, bus, [layout.range_of(layer) for layer in readers], (size, 2 if bus.events else 1))
+    for layer in problem.network.layers if backward else ():
+        for bus in returned_buses(problem, layer):
+            _multicast(layout, traffic, bus, [layout.range_of(layer)], (bus.returned_bytes, 3))
     return traffic
 
 
-def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRange]) -> None:
-    """Each tile reads its own samples of a bus once, however many of its populations do."""
+def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRange], window: tuple[int, int]) -> None:
+    """Each tile reads its own samples of a bus once, however many of its populations do; `window`: bytes of a sample, pieces of a relay."""
+    size, pieces = window
     problem, relays = layout.problem, layout.relays[bus.source]
-    first = np.array([r.sample for r in relays])
-    last = first + np.array([r.samples for r in relays])
-    pieces = 2 if bus.events else 1
+    homes, first, count = np.array([(r.tile, r.sample, r.samples) for r in relays], dtype=np.int64).T
+    stop = first + count
     samples, number = np.zeros(problem.target.tiles), np.zeros(problem.target.tiles)
+    held = np.zeros(len(relays), dtype=np.int64)
     for where in ranges:
-        for replica, (sample, count) in enumerate(where.samples):
-            tiles = where.of(replica)
-            overlapping = np.searchsorted(first, sample + count, side="left") - np.searchsorted(last, sample, side="right")
-            samples[tiles], number[tiles] = np.maximum(samples[tiles], count), np.maximum(number[tiles], overlapping)
-    for relay in relays:
-        replicas = ((where, where.replica_of(relay.tile)) for where in ranges)
-        held = max((common(where.samples[r], (relay.sample, relay.samples)) for where, r in replicas if r is not None), default=0)
-        samples[relay.tile] -= held
-        number[relay.tile] -= held > 0
-        traffic.sent[relay.tile] += relay.samples * bus.window_bytes
-    traffic.received += float(bus.window_bytes) * samples
+        samples[where.tiles] = np.maximum(samples[where.tiles], where.tile_samples)
+        number[where.tiles] = np.maximum(number[where.tiles], where.windows_read(first, stop))
+        held = np.maximum(held, where.held_on(homes, first, stop))
+    np.subtract.at(samples, homes, held)
+    np.subtract.at(number, homes, held > 0)
+    np.add.at(traffic.sent, homes, count * size)
+    traffic.received += float(size) * samples
     traffic.fragments += float(pieces) * number
     if layout.several_chips:
-        origins = [(layout.chip_of(r.tile), (r.sample, r.samples), float(bus.window_bytes)) for r in relays]
+        origins = [(layout.chip_of(r.tile), (r.sample, r.samples), float(size)) for r in relays]
         _over_links(layout, traffic, origins, ranges)
 
 
@@ -248,8 +253,9 @@ def _read_all(layout: Layout, traffic: Traffic, reader: TileRange, writer: TileR
             size = FLOAT * common(wanted, writer.samples[w])
             tiles, sources = reader.of(r), writer.of(w)
             traffic.add(tiles, size * int(writer.neurons.sum()), int(groups.sum()))
-            both, _, own = np.intersect1d(tiles, sources, assume_unique=True, return_indices=True)
-            traffic.add(both, -size * writer.neurons[own], -groups[own])
+            if tiles[0] <= sources[-1] and sources[0] <= tiles[-1]:
+                both, _, own = np.intersect1d(tiles, sources, assume_unique=True, return_indices=True)
+                traffic.add(both, -size * writer.neurons[own], -groups[own])
     traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
 
 
@@ -339,7 +345,7 @@ def weights_to_copies(layout: Layout) -> Traffic:
     for layer in problem.network.layers:
         where = layout.range_of(layer)
         for link in layer.outgoing:
-            if not link.input_gradient or not link.weight_gradient:
+            if not problem.copies(link) or not link.weight_gradient:
                 continue
             target = layout.range_by_id(link.target)
             groups = int(column_groups(target.neurons, target.columns).sum())
@@ -354,12 +360,12 @@ def weights_to_copies(layout: Layout) -> Traffic:
     return traffic
 
 
-def flags_to_one_tile(layout: Layout) -> Traffic:
+def flags_to_one_tile(layout: Layout, limited: Sequence[Bus]) -> Traffic:
     """Before the test for overflow: a flag from every relay of a limited bus."""
     traffic = Traffic.none(layout.problem)
-    flags = sum(len(layout.relays[bus.source]) for bus in layout.problem.limited)
+    flags = sum(len(layout.relays[bus.source]) for bus in limited)
     traffic.add(0, FLOAT * flags, flags)
-    for bus in layout.problem.limited:
+    for bus in limited:
         for relay in layout.relays[bus.source]:
             traffic.flows.send(layout.chip_of(relay.tile), (0,), FLOAT)
     return traffic
