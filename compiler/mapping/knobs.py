@@ -20,13 +20,17 @@ SECONDS: Final = 3.0
 """Time for planning again; what helps is named in any case, but then from a plan made in haste."""
 TRIES: Final = 12
 """Plans for one number."""
+FEWEST_TRIES: Final = 4
+"""Of these, when the time is over."""
 GALLOP: Final = 8
 """How many times larger the next number tried may be: small numbers are planned in no time."""
 MOST_KNOBS: Final = 3
-WORTH: Final = 0.05
-"""Part of what is missing that a knob has to save to be named when it is not enough."""
 IN_FILE: Final = "chips ="
 """What to change in the file of a machine that is not among those that snnc knows."""
+PREFERENCE: Final = ("--capacity", "--batch", "--target", IN_FILE, "--mode", "--optimizer", "--steps")
+"""What is turned rather: first what changes no result."""
+WORTH: Final = 0.05
+"""Part of what is missing that a knob has to save to be named when it is not enough."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,12 @@ class Turn:
 
 
 def _rank(turn: Turn) -> tuple[bool, int]:
-    return not turn.trial.fits, 0 if turn.trial.fits else turn.trial.bytes
+    """What fits by PREFERENCE, and behind it several knobs at once; of the rest what saves most."""
+    if not turn.trial.fits:
+        return True, turn.trial.bytes
+    names = {name for name, _ in turn.options}
+    kinds = [PREFERENCE.index(name) for name in names - ({"--capacity"} if "--mode" in names else set())]
+    return False, max(kinds) + (len(PREFERENCE) if len(kinds) > 1 else 0)
 
 
 @dataclass(frozen=True)
@@ -121,13 +130,13 @@ class _Tries:
         return Turn(options, request, self.attempt(request, quick=True))
 
     def all(self) -> Iterator[Turn]:
-        """Try every knob by itself, those first that change no result."""
+        """Try every knob by itself, those first that are planned soon."""
         yield from self._capacity()
         yield from self._number("batch", self.request.batch)
-        yield from self._machine()
+        yield from self._number("steps", self.request.steps)
         yield from self._dropping()
         yield from self._optimizer()
-        yield from self._number("steps", self.request.steps)
+        yield from self._machine()
 
     def together(self) -> Iterator[Turn]:
         """Turn one after the other until the network fits: a larger machine, dropping, no moments, fewer samples, fewer steps."""
@@ -177,8 +186,8 @@ class _Tries:
             return value, best
         slope = (self.needed - best.bytes) / max(now - 1, 1)
         guess = int(1 + (there - best.bytes) / slope) if slope > 0 else now // 2
-        for _ in range(TRIES):
-            if high - value <= 1 or self.late:
+        for tried in range(TRIES):
+            if high - value <= 1 or (self.late and tried >= FEWEST_TRIES):
                 break
             middle = min(max(min(guess, GALLOP * value), value + 1), high - 1)
             trial = self.attempt(_with(request, name, middle), quick=True)
