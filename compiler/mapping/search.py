@@ -100,7 +100,7 @@ class Search:
         options = self._options(self.problem)
         for share in QUICK_SHARES:
             tight = each_once(options, partial(_within, share * self.problem.target.tile_bytes))
-            for placement in islice(placements(self.problem, tight, chips or self.problem.target.chips), 0, None, 2):
+            for placement in islice(placements(self.problem, tight, chips or self.problem.target.chips), 0, None, 4):
                 if self.price(placement, near=False):
                     return self
         return self
