@@ -9,7 +9,7 @@ import numpy as np
 from snnc.compiler.mapping.block_memory import block_bytes
 from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.predict import Step
-from snnc.compiler.mapping.traffic import Layout
+from snnc.compiler.mapping.traffic import Layout, flags_to_one_tile
 
 CATEGORIES: Final = ("weights", "optimiser", "gradients", "history", "relays", "records", "exchange", "code")
 BLOCK_CATEGORIES: Final = ("weights", "optimiser", "gradients", "history", "records")
@@ -37,6 +37,23 @@ def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
     found["exchange"] += received.astype(np.int64)
     found["code"] += used * problem.target.fixed_tile_bytes + (fragments * problem.target.fragment_code_bytes).astype(np.int64)
     return found
+
+
+def bytes_before_pricing(layout: Layout) -> int:
+    """Bytes of the fullest tile that are known before supersteps are: what it holds, and code for the test for further windows.
+
+    Every relay of a limited bus sends a flag to one tile, whose code alone may pass a tile's memory when layers are many.
+    """
+    problem = layout.problem
+    held = np.zeros(problem.target.tiles, dtype=np.int64)
+    for layer in problem.network.layers:
+        where = layout.range_of(layer)
+        held[where.tiles] += sum(block_bytes(problem, layer, layout.cut_of(layer), where.tile_neurons, where.tile_samples).values())
+    for source, relays in layout.relays.items():
+        np.add.at(held, [r.tile for r in relays], [r.samples * problem.store_sizes[source] for r in relays])
+    tests = 2 if problem.training else 1
+    flags = flags_to_one_tile(layout).fragments if problem.limited else np.zeros(problem.target.tiles)
+    return int((held + (tests * flags * problem.target.fragment_code_bytes).astype(np.int64)).max())
 
 
 def largest_category(memory: dict[str, Ints], tile: int) -> tuple[str, int]:
