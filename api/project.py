@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from snnc.activity import Activity
 from snnc.backends.weights import load_weights
@@ -65,7 +66,14 @@ def lowered(graph: Graph, chosen: Options) -> StepProgram:
     """Write `graph` as a step program in a form that the target runs."""
     if chosen.target != REFERENCE:
         graph = FillSparse(trains=chosen.loss is not None)(graph)
-    return lower(graph, loss=chosen.loss, optimizer=chosen.optimizer, surrogate=chosen.surrogate, steps=chosen.steps)
+    return lower(
+        graph,
+        loss=chosen.loss,
+        optimizer=chosen.optimizer,
+        surrogate=chosen.surrogate,
+        gradient_window=chosen.gradient_window,
+        steps=chosen.steps,
+    )
 
 
 def map_program(
@@ -106,19 +114,23 @@ def map_program(
         return make(capacity=chosen.capacity)
     if not activity.peak:
         return make(activity=activity.mean, activity_source=activity.source, capacity=chosen.capacity)
-    seen = partial(make, activity=activity.mean, activity_source=activity.source)
-    if chosen.capacity is not None:
-        return seen(capacity=chosen.capacity)
     widths = {name: math.prod(program.buffers[name].shape) for name in activity.mean}
-    return seen(capacity=_faster(seen, (widths, activity.capacities(program))))
+    forward: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
+    backward: list[Mapping[str, int]] = [widths, activity.gradient_capacities(program)] if activity.near else [{}]
+    candidates = [
+        {"capacity": capacity, "gradient_capacity": {name: entries[name] for name in activity.near}}
+        for capacity, entries in itertools.product(forward, backward)
+    ]
+    seen = partial(make, activity=activity.mean, activity_source=activity.source, near=activity.near)
+    return seen(**_faster(seen, candidates))
 
 
-def _faster(make: Callable[..., Plan], candidates: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
-    """Return the capacities with the faster plan before local search; the last of them when none fits."""
+def _faster(make: Callable[..., Plan], candidates: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the capacities with the fastest plan before local search; the last of them when none fits."""
     found: list[tuple[float, int]] = []
-    for index, capacity in enumerate(candidates):
+    for index, capacities in enumerate(candidates) if len(candidates) > 1 else ():
         with suppress(TooBigError):
-            found.append((make(capacity=capacity, effort=0).cycles, index))
+            found.append((make(**capacities, effort=0).cycles, index))
     return candidates[min(found, default=(0.0, -1))[1]]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from snnc.compiler.mapping.block_cycles import block_cycles, vertices
 from snnc.compiler.mapping.cost import worker_cycles
+from snnc.compiler.mapping.gradient_traffic import add_last_sums, add_reduction, add_sums_to_relays, partials_to_sums
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
 from snnc.compiler.mapping.network import learned_elements
 from snnc.compiler.mapping.relays import relay_cycles, relay_words
@@ -43,6 +44,11 @@ class Load:
         self.longest[tiles] = np.maximum(self.longest[tiles], cycles)
         self.total[tiles] += np.asarray(cycles) * np.asarray(number)
 
+    def add_all(self, tiles: Ints, cycles: Floats) -> None:
+        """Add one vertex for each element of two arrays; tiles may occur again."""
+        np.maximum.at(self.longest, tiles, cycles)
+        np.add.at(self.total, tiles, cycles)
+
     @property
     def cycles(self) -> Floats:
         """Tile cycles: a worker issues once every `workers` cycles, and vertices are dealt to the workers that are free."""
@@ -74,25 +80,36 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
         return tuple(found)
     sources = relay_load(layout, compact=False)
     _add_blocks(layout, sources, "source_gradient")
+    add_last_sums(layout, sources)
+    into_relays = deltas_to_sources(layout)
+    add_sums_to_relays(layout, into_relays)
     return (
         *found,
         Step("loss: adjoints", "loss", 1, _loss_load(layout), records_to_loss(layout)),
         Step("loss: sum", "loss", 1, _one_tile(layout, "reduce", problem.batch), adjoints_to_blocks(layout)),
-        Step("backward: relays and source gradients", "backward", runs, sources, deltas_to_sources(layout)),
+        Step("backward: relays and source gradients", "backward", runs, sources, into_relays),
         *_overflow_test(layout, "backward", runs),
         Step("backward: neurons", "backward", runs, block_load(layout, "backward"), windows_to_blocks(layout, backward=True)),
+        *_reduction(layout, runs),
         *_update_steps(layout),
         Step("update: weight copies", "update", 1, _copy_load(layout), weights_to_copies(layout)),
     )
 
 
+def _reduction(layout: Layout, runs: int) -> tuple[Step, ...]:
+    """Stage one of the sums of partial input gradients, where there are any."""
+    if not layout.reductions:
+        return ()
+    load = Load(layout)
+    add_reduction(layout, load)
+    return (Step("backward: reduction", "backward", runs, load, partials_to_sums(layout)),)
+
+
 def exchange_cycles(layout: Layout, traffic: Traffic) -> Floats:
     """Cycles that each tile receives or sends: its bytes, and a cost for each fragment that it receives."""
     target = layout.problem.target
-    received = np.ceil(traffic.received / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
-    if not traffic.received.any():
-        return received
-    found: Floats = np.maximum(received, np.ceil(traffic.sent / target.exchange_bytes_per_cycle))
+    moved = np.maximum(traffic.received, traffic.sent) if traffic.received.any() else traffic.received
+    found: Floats = np.ceil(moved / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
     return found
 
 
@@ -155,11 +172,11 @@ def relay_load(layout: Layout, *, compact: bool) -> Load:
 
 def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
     """Exact mode with limited windows asks in every iteration whether further windows are needed."""
-    limited = layout.problem.limited
+    limited = layout.problem.limited(backward=part == "backward")
     if not limited:
         return ()
     flags = sum(len(layout.relays[bus.source]) for bus in limited)
-    return (Step(f"{part}: test for further windows", part, runs, _one_tile(layout, "reduce", flags), flags_to_one_tile(layout)),)
+    return (Step(f"{part}: test for further windows", part, runs, _one_tile(layout, "reduce", flags), flags_to_one_tile(layout, limited)),)
 
 
 def _one_tile(layout: Layout, codelet: str, elements: int) -> Load:
@@ -227,7 +244,7 @@ def _copy_load(layout: Layout) -> Load:
     problem, load = layout.problem, Load(layout)
     for layer in problem.network.layers:
         where = layout.range_of(layer)
-        outputs = sum(link.outputs for link in layer.outgoing if link.dense and link.input_gradient and link.weight_gradient)
+        outputs = sum(link.outputs for link in layer.outgoing if link.dense and problem.copies(link) and link.weight_gradient)
         if outputs:
             groups = column_groups(where.tile_neurons, where.columns)
             cost = worker_cycles(problem.costs["transpose"], elements=outputs * ceil_div(where.tile_neurons, groups))

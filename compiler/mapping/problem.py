@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from snnc.compiler.mapping.buses import Bus, store_bytes
@@ -30,6 +30,18 @@ class Problem:
     steps: int
     batch: int
     mode: Mode
+    near: Mapping[str, float] = field(default_factory=dict)
+    """Neurons that take gradient, a value and step, by buffer."""
+    windowed: frozenset[Source] = frozenset()
+    """Sources whose gradient comes back only for neurons that spiked or are near the threshold."""
+
+    def returns(self, link: Link) -> bool:
+        """Whether `link` sends its source's gradient back in windows, as partial products of the target's blocks."""
+        return link.source in self.windowed and link.input_gradient and link.dense
+
+    def copies(self, link: Link) -> bool:
+        """Whether the source keeps a copy of the weights of `link` and forms its gradient from all deltas."""
+        return link.input_gradient and not self.returns(link)
 
     @property
     def training(self) -> bool:
@@ -49,7 +61,16 @@ class Problem:
     @cached_property
     def store_sizes(self) -> Mapping[Source, int]:
         """Bytes a sample on a relay, by source."""
-        return {s: store_bytes(s, self.buses, self.steps, self.mode) for s in self.network.sources}
+        return {s: store_bytes(s, self.buses, self.steps, self.mode, self.windowed_buses) for s in self.network.sources}
+
+    @cached_property
+    def windowed_buses(self) -> frozenset[str]:
+        """Ids of the buses over which gradients come back in windows."""
+        return frozenset(self.bus_of[link.id] for link in self.network.links if self.returns(link))
+
+    def backward_bytes(self, bus: Bus) -> int:
+        """Bytes of one sample's window that readers of `bus` get in the backward pass."""
+        return bus.near_bytes if bus.id in self.windowed_buses else bus.window_bytes
 
     @cached_property
     def by_id(self) -> Mapping[str, Layer]:
@@ -76,19 +97,23 @@ class Problem:
         found: tuple[dict[str, tuple[Layer, ...]], dict[str, tuple[Layer, ...]]] = ({}, {})
         for layer in self.network.layers:
             for backward in (False, True):
-                links = [link for link in layer.incoming if link.weight_gradient or not backward]
+                links = [link for link in layer.incoming if link.weight_gradient or self.returns(link) or not backward]
                 for bus in dict.fromkeys(self.bus_of[link.id] for link in links):
                     found[backward][bus] = (*found[backward].get(bus, ()), layer)
         return found
 
-    @property
-    def limited(self) -> tuple[Bus, ...]:
+    def limited(self, *, backward: bool = False) -> tuple[Bus, ...]:
         """Buses whose windows may overflow and are then followed by further ones."""
-        return tuple(b for b in self.buses if b.events and b.capacity < b.source.width) if self.mode == "exact" else ()
+        room = {b.id: b.gradient_capacity if backward and b.id in self.windowed_buses else b.capacity for b in self.buses}
+        return tuple(b for b in self.buses if b.events and room[b.id] < b.source.width) if self.mode == "exact" else ()
 
     def events(self, source: Source) -> float:
         """Expected events of a sample and step."""
         return source.width * self.activity.get(source.buffer, 0.0)
+
+    def near_events(self, bus: Bus) -> float:
+        """Expected entries of a sample in the first window of the backward pass."""
+        return min(bus.source.width * self.near[bus.source.buffer], bus.gradient_capacity)
 
     def window_events(self, link: Link) -> float:
         """Expected events of a sample in the first window that `link` reads."""
@@ -100,7 +125,7 @@ class Problem:
 
     def deltas_into(self, layer: Layer) -> tuple[tuple[str, int], ...]:
         """Distinct (population, port) whose deltas the source gradients of `layer` read."""
-        return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if link.input_gradient))
+        return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link)))
 
     def ring_slots(self, source: Source) -> int:
         """Steps of output gradient that wait at once: ``1 + (largest lag - 1) // R``; 0 when no connection sends one back."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cost import worker_cycles
 from snnc.compiler.mapping.grouping import Ints, ceil_div, mask_words, split
 from snnc.compiler.mapping.network import Source
@@ -31,13 +32,30 @@ def relay_cycles(problem: Problem, source: Source, words: int, samples: Any, *, 
     if source.kind != "spikes":
         name, counts = "relay_values", {"elements": float(source.width * (len(buses) + compacts))}
     else:
-        events = problem.events(source)
-        copied = sum(copied_words(min(events, bus.capacity), source.width) for bus in buses)
-        name, counts = "relay_events" if compacts else "relay_input", {"elements": copied}
+        name = "relay_events" if compacts else "relay_input"
+        counts = {"elements": sum(_shown(problem, bus, forward=compact) for bus in buses)}
         if compacts:
-            counts |= {"words": ceil_div(words, 4), "hits": _hits(source, words, events), "ids": events}
+            counts |= _compacted(problem, source, words)
     scaled = {key: samples * value for key, value in counts.items()}
     return problem.target.vertex_start_cycles + worker_cycles(problem.costs[name], samples=samples, **scaled)
+
+
+def _shown(problem: Problem, bus: Bus, *, forward: bool) -> float:
+    """Words of ids that a relay copies into the windows of a bus: backward, what takes gradient and what came back."""
+    if bus.id in problem.windowed_buses and not forward:
+        return 2 * copied_words(problem.near_events(bus), bus.source.width)
+    return copied_words(min(problem.events(bus.source), bus.capacity), bus.source.width)
+
+
+def _compacted(problem: Problem, source: Source, words: int) -> dict[str, float]:
+    """Counts of compacting one sample: the mask of spikes, and that of neurons that only take gradient."""
+    spikes = problem.events(source)
+    counts = {"words": ceil_div(words, 4), "hits": _hits(source, words, spikes), "ids": spikes}
+    if source in problem.windowed:
+        only = source.width * problem.near[source.buffer] - spikes
+        more = {"words": ceil_div(words, 4), "hits": _hits(source, words, only), "ids": only}
+        counts = {name: value + more[name] for name, value in counts.items()}
+    return counts
 
 
 def copied_words(ids: float, width: int) -> float:

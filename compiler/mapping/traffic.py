@@ -11,7 +11,7 @@ Data that lies on the reading tile is not moved.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -20,6 +20,8 @@ import numpy as np
 
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.gradient_counts import returned_buses
+from snnc.compiler.mapping.gradient_windows import Reduction, reductions
 from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, mask_words
 from snnc.compiler.mapping.links import Flows
 from snnc.compiler.mapping.network import Layer, Source, learned_elements
@@ -64,6 +66,11 @@ class Layout:
     loss_tiles: tuple[int, ...]
 
     @cached_property
+    def reductions(self) -> Mapping[str, Reduction]:
+        """How the gradients of sources come back in windows, by bus id."""
+        return reductions(self.problem, self.ranges, {source.buffer: relays for source, relays in self.relays.items()})
+
+    @cached_property
     def ranges(self) -> Mapping[str, TileRange]:
         """Tile ranges by population id."""
         return {layer.id: where for layer, where in zip(self.problem.network.layers, self.placement.ranges, strict=True)}
@@ -81,10 +88,13 @@ class Layout:
         """Tile range of the population `name`."""
         return self.ranges[name]
 
-    def chips_of(self, tiles: Ints) -> range:
-        """Chips of a run of tiles."""
-        per_chip = self.problem.target.tiles_per_chip
-        return range(int(tiles[0]) // per_chip, int(tiles[-1]) // per_chip + 1)
+    def chips_of(self, tiles: Ints) -> Sequence[int]:
+        """Chips of tiles in ascending order."""
+        first, last = self.chip_of(int(tiles[0])), self.chip_of(int(tiles[-1]))
+        if last - first < 2 or tiles[-1] - tiles[0] + 1 == len(tiles):
+            return range(first, last + 1)
+        found: list[int] = np.unique(tiles // self.problem.target.tiles_per_chip).tolist()
+        return found
 
     def chip_of(self, tile: int) -> int:
         """Chip of one tile."""
@@ -94,9 +104,9 @@ class Layout:
         """Sum amounts of tiles over their chips."""
         chips = self.chips_of(tiles)
         if len(chips) == 1:
-            return {chips.start: float(np.sum(amounts))}
-        sums = np.bincount(tiles // self.problem.target.tiles_per_chip - chips.start, weights=amounts, minlength=len(chips))
-        return dict(zip(chips, sums.tolist(), strict=True))
+            return {chips[0]: float(np.sum(amounts))}
+        sums = np.bincount(tiles // self.problem.target.tiles_per_chip - chips[0], weights=amounts)
+        return {chip: float(sums[chip - chips[0]]) for chip in chips}
 
     @property
     def several_chips(self) -> bool:
@@ -142,6 +152,7 @@ def masks_to_relays(layout: Layout) -> Traffic:
         groups = column_groups(where.neurons, where.columns)
         for source in layer.sent:
             words = mask_words(where.neurons, where.columns) if source.kind == "spikes" else where.neurons
+            words = 2 * words if source in layout.problem.windowed else words
             held = Held(layout, where, FLOAT * words, groups)
             for relay in layout.relays[source]:
                 _gather(layout, traffic, where, relay.tile, (relay.sample, relay.samples), held)
@@ -169,16 +180,20 @@ def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
     for bus in problem.buses:
         readers = problem.readers(bus, backward=backward)
         if readers:
-            _multicast(layout, traffic, bus, [layout.range_of(layer) for layer in readers])
+            size = problem.backward_bytes(bus) if backward else bus.window_bytes
+            _multicast(layout, traffic, bus, [layout.range_of(layer) for layer in readers], (size, 2 if bus.events else 1))
+    for layer in problem.network.layers if backward else ():
+        for bus in returned_buses(problem, layer):
+            _multicast(layout, traffic, bus, [layout.range_of(layer)], (bus.returned_bytes, 3))
     return traffic
 
 
-def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRange]) -> None:
-    """Each tile reads its own samples of a bus once, however many of its populations do."""
+def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRange], window: tuple[int, int]) -> None:
+    """Each tile reads its own samples of a bus once, however many of its populations do; `window`: bytes of a sample, pieces of a relay."""
+    size, pieces = window
     problem, relays = layout.problem, layout.relays[bus.source]
     homes, first, count = np.array([(r.tile, r.sample, r.samples) for r in relays], dtype=np.int64).T
     stop = first + count
-    pieces = 2 if bus.events else 1
     samples, number = np.zeros(problem.target.tiles), np.zeros(problem.target.tiles)
     held = np.zeros(len(relays), dtype=np.int64)
     for where in ranges:
@@ -187,11 +202,11 @@ def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRang
         held = np.maximum(held, where.held_on(homes, first, stop))
     np.subtract.at(samples, homes, held)
     np.subtract.at(number, homes, held > 0)
-    np.add.at(traffic.sent, homes, count * bus.window_bytes)
-    traffic.received += float(bus.window_bytes) * samples
+    np.add.at(traffic.sent, homes, count * size)
+    traffic.received += float(size) * samples
     traffic.fragments += float(pieces) * number
     if layout.several_chips:
-        origins = [(layout.chip_of(r.tile), (r.sample, r.samples), float(bus.window_bytes)) for r in relays]
+        origins = [(layout.chip_of(r.tile), (r.sample, r.samples), float(size)) for r in relays]
         _over_links(layout, traffic, origins, ranges)
 
 
@@ -330,7 +345,7 @@ def weights_to_copies(layout: Layout) -> Traffic:
     for layer in problem.network.layers:
         where = layout.range_of(layer)
         for link in layer.outgoing:
-            if not link.input_gradient or not link.weight_gradient:
+            if not problem.copies(link) or not link.weight_gradient:
                 continue
             target = layout.range_by_id(link.target)
             groups = int(column_groups(target.neurons, target.columns).sum())
@@ -345,12 +360,12 @@ def weights_to_copies(layout: Layout) -> Traffic:
     return traffic
 
 
-def flags_to_one_tile(layout: Layout) -> Traffic:
+def flags_to_one_tile(layout: Layout, limited: Sequence[Bus]) -> Traffic:
     """Before the test for overflow: a flag from every relay of a limited bus."""
     traffic = Traffic.none(layout.problem)
-    flags = sum(len(layout.relays[bus.source]) for bus in layout.problem.limited)
+    flags = sum(len(layout.relays[bus.source]) for bus in limited)
     traffic.add(0, FLOAT * flags, flags)
-    for bus in layout.problem.limited:
+    for bus in limited:
         for relay in layout.relays[bus.source]:
             traffic.flows.send(layout.chip_of(relay.tile), (0,), FLOAT)
     return traffic

@@ -74,3 +74,13 @@ def test_bounds_and_strategy_are_kept_in_the_plan_file() -> None:
     plan = make_plan(w1(), load_target("gc200"), steps=10, batch=8)
     again = Plan.from_json(plan.to_json())
     assert (again.bound_cycles, again.ideal_cycles, again.strategy) == (plan.bound_cycles, plan.ideal_cycles, "snnc")
+
+
+def test_wider_vectors_lower_the_ideal_bound() -> None:
+    net = program({"x0": 16, "p0": 16, "p1": 8}, [Wire("x0", "p0"), Wire("p0", "p1")])
+    two = machine(1)
+    four = replace(two, compute=replace(two.compute, fp32_width=4))
+    unknown = replace(two, compute=replace(two.compute, fp32_width=0))
+    barriers = 2 * 4 * two.sync_cycles
+    plans = [make_plan(net, target, steps=4, batch=3).ideal_cycles - barriers for target in (two, four, unknown)]
+    assert plans == pytest.approx([plans[0], plans[0] / 2, plans[0]])
