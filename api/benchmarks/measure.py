@@ -93,7 +93,7 @@ def _variants(case: Benchmark, strategy: str, machine: Target) -> dict[str, Any]
 def _milliseconds(case: Benchmark, strategy: str, machine: Target) -> float | None:
     """Predicted milliseconds of a step; None when it does not fit."""
     if strategy == PUBLISHED and case.published is not None:
-        return predict_published(case.published, machine).milliseconds()
+        return predict_published(case.published, machine, case.published_options).milliseconds()
     try:
         return 1e3 * _plan(case, strategy, machine)[1].seconds
     except TooBigError:
@@ -104,7 +104,7 @@ def _published(case: Benchmark, machine: Target) -> dict[str, Any]:
     """Cost of the published program, by its own model."""
     if case.published is None:
         raise PublishedOptionError(f"the published program runs chains of dense layers, and {case.name!r} is none.")
-    prediction = predict_published(case.published, machine)
+    prediction = predict_published(case.published, machine, case.published_options)
     found: dict[str, Any] = {
         "ipus": case.chips,
         "fits": prediction.fits,
@@ -140,9 +140,11 @@ def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> d
 def _plan(case: Benchmark, strategy: str, machine: Target) -> tuple[Compiled, Plan]:
     """Build the network, lower and map it."""
     graph = case.build().graph()
-    chosen = options(machine.name, case.steps, case.batch, case.loss, case.optimizer, case.surrogate)
+    chosen = replace(
+        options(machine.name, case.steps, case.batch, case.loss, case.optimizer, case.surrogate), gradient_window=case.gradient_window
+    )
     program = lowered(graph, chosen)
-    activity = Activity(case.buffer_activity(program), {}, case.activity_source)
+    activity = Activity(case.buffer_activity(program), {}, case.activity_source, case.buffer_near(program))
     plan = map_program(program, chosen, activity, machine=machine, strategy=strategy, chips=case.chips)
     return Compiled(graph, chosen, program, plan), plan
 

@@ -10,7 +10,7 @@ from snnc.compiler.mapping.block_memory import block_bytes
 from snnc.compiler.mapping.gradient_traffic import reduced_bytes
 from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.predict import Step
-from snnc.compiler.mapping.traffic import Layout, flags_to_one_tile
+from snnc.compiler.mapping.traffic import Layout
 
 CATEGORIES: Final = ("weights", "optimiser", "gradients", "history", "relays", "records", "exchange", "code")
 BLOCK_CATEGORIES: Final = ("weights", "optimiser", "gradients", "history", "records")
@@ -53,9 +53,10 @@ def bytes_before_pricing(layout: Layout) -> int:
         held[where.tiles] += sum(block_bytes(problem, layer, layout.cut_of(layer), where.tile_neurons, where.tile_samples).values())
     for source, relays in layout.relays.items():
         np.add.at(held, [r.tile for r in relays], [r.samples * problem.store_sizes[source] for r in relays])
-    tests = 2 if problem.training else 1
-    flags = flags_to_one_tile(layout).fragments if problem.limited else np.zeros(problem.target.tiles)
-    return int((held + (tests * flags * problem.target.fragment_code_bytes).astype(np.int64)).max())
+    tests = [problem.limited(backward=backward) for backward in ((False, True) if problem.training else (False,))]
+    flags = sum(len(layout.relays[bus.source]) for limited in tests for bus in limited)
+    held[0] += flags * problem.target.fragment_code_bytes
+    return int(held.max())
 
 
 def largest_category(memory: dict[str, Ints], tile: int) -> tuple[str, int]:
