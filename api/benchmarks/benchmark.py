@@ -39,10 +39,10 @@ class Benchmark:
         ``"simulated"``, ``"measured"`` or ``"assumed"``, and with what.
     capacity
         Ids a sample that a window holds in the published program, by the same names; empty where it does not run the network.
-    near
-        Neurons that take gradient (n1 of the published program), a neuron and step, by the name of the population.
     gradient_window
-        Where the surrogate counts, membrane minus threshold; None: everywhere.
+        Distances to the threshold inside which neurons take gradient; None: all of them do.
+    near
+        Neurons that take gradient, a value and step, by the same names.
     published
         The same network for :func:`~snnc.compiler.mapping.published.predict_published`, None where that program cannot run it.
     """
@@ -61,8 +61,8 @@ class Benchmark:
     activity_source: str
     capacity: Mapping[str, int]
     published: PublishedNet | None
-    near: Mapping[str, float] = field(default_factory=dict)
     gradient_window: tuple[float, float] | None = None
+    near: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def published_options(self) -> PublishedOptions:

@@ -94,7 +94,7 @@ def _variants(case: Benchmark, strategy: str, machine: Target) -> dict[str, Any]
 def _milliseconds(case: Benchmark, strategy: str, machine: Target) -> float | None:
     """Predicted milliseconds of a step; None when it does not fit."""
     if strategy == PUBLISHED and case.published is not None:
-        return predict_published(case.published, machine).milliseconds()
+        return predict_published(case.published, machine, case.published_options).milliseconds()
     try:
         return 1e3 * _plan(case, strategy, machine)[1].seconds
     except TooBigError:
@@ -105,7 +105,7 @@ def _published(case: Benchmark, machine: Target) -> dict[str, Any]:
     """Cost of the published program, by its own model."""
     if case.published is None:
         raise PublishedOptionError(f"the published program runs chains of dense layers, and {case.name!r} is none.")
-    prediction = predict_published(case.published, machine)
+    prediction = predict_published(case.published, machine, case.published_options)
     found: dict[str, Any] = {
         "ipus": case.chips,
         "fits": prediction.fits,

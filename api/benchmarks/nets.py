@@ -17,7 +17,6 @@ them), ``shd-x16-n8-a5`` (16 IPUs), ``shd-x4-n2-a5-B96`` (batch 96), ``w1`` …
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,9 +25,8 @@ from typing import Final
 from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.everyday import EVERYDAY
 from snnc.benchmarks.log import logged_runs
-from snnc.benchmarks.published_nets import DATASETS, SURROGATE, layer_names, network_of, published_net
+from snnc.benchmarks.published_nets import DATASETS, SURROGATE, WINDOW, layer_names, network_of, published_net
 from snnc.compiler.mapping.published import PublishedNet, moving_strokes, simulate
-from snnc.compiler.mapping.published.simulate import SECOND_THRESHOLD
 from snnc.errors import UnknownBenchmarkError
 
 SUITES: Final = ("logged", "multi_layer", "multi_neuron", "multi_ipu", "everyday")
@@ -117,8 +115,8 @@ def _benchmark(net: PublishedNet, suite: str, chips: int, source: str) -> Benchm
         activity_source=source,
         capacity={"input": net.input_capacity, **{name: one.capacity for name, one in sending.items()}},
         published=net,
+        gradient_window=WINDOW,
         near={name: one.gradients / one.neurons for name, one in sending.items()},
-        gradient_window=(SECOND_THRESHOLD - 1.0, math.inf),
     )
 
 
