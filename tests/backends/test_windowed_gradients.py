@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from indexed_nets import sparse
 from nets import join, linear
 from poplar_projects import machine
 from windowed_nets import CASES, Windowed, anywhere, deep, undivided, windowed
@@ -62,6 +63,18 @@ def test_sources_compile_without_a_warning(counting, tmp_path):
 def test_surrogates_with_bounded_support_need_no_option(surrogate):
     case = Windowed(deep(np.random.default_rng(3), (18, 25)), machine(9), window=None, surrogate=surrogate)
     assert sum(bus.gradient is not None for bus in case.plan.buses) == 2
+    assert case.worst_error() <= 1e-5
+
+
+def test_sparse_connections_beside_dense_ones_keep_their_deltas():
+    """Both read one bus: its windows of the backward pass, and further ones."""
+    random = np.random.default_rng(3)
+    graph = deep(random, (20, 33), inputs=12)
+    join(graph, "few", sparse(random, 33, 20, 0.1), "h0", "h1")
+    join(graph, "loop", sparse(random, 33, 33, 0.05), "h1", "h1", delay=1)
+    case = Windowed(graph, machine(9), batch=4, capacity=3, gradient_capacity=5)
+    assert sum(bus.gradient is not None for bus in case.plan.buses) == 2
+    assert {c.kind for c in case.program.connections} == {"dense", "sparse"}
     assert case.worst_error() <= 1e-5
 
 
