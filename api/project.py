@@ -115,7 +115,7 @@ def map_program(
     if activity is None:
         return make(capacity=chosen.capacity)
     if not activity.peak:
-        return make(activity=activity.mean, activity_source=activity.source, capacity=chosen.capacity)
+        return make(activity=activity.mean, activity_source=activity.source, near=activity.near, capacity=chosen.capacity)
     widths = {name: math.prod(program.buffers[name].shape) for name in activity.mean}
     forward: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
     backward: list[Mapping[str, int]] = [widths, activity.gradient_capacities(program)] if activity.near else [{}]

@@ -42,6 +42,24 @@ def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
     return found
 
 
+def bytes_before_pricing(layout: Layout) -> int:
+    """Bytes of the fullest tile that are known before supersteps are: what it holds, and code for the test for further windows.
+
+    Every relay of a limited bus sends a flag to one tile, whose code alone may pass a tile's memory when layers are many.
+    """
+    problem = layout.problem
+    held = np.zeros(problem.target.tiles, dtype=np.int64)
+    for layer in problem.network.layers:
+        where = layout.range_of(layer)
+        held[where.tiles] += sum(block_bytes(problem, layer, layout.cut_of(layer), where.tile_neurons, where.tile_samples).values())
+    for source, relays in layout.relays.items():
+        np.add.at(held, [r.tile for r in relays], [r.samples * problem.store_sizes[source] for r in relays])
+    tests = [problem.limited(backward=backward) for backward in ((False, True) if problem.training else (False,))]
+    flags = sum(len(layout.relays[bus.source]) for limited in tests for bus in limited)
+    held[0] += flags * problem.target.fragment_code_bytes
+    return int(held.max())
+
+
 def largest_category(memory: dict[str, Ints], tile: int) -> tuple[str, int]:
     """Name and bytes of what takes most of `tile`."""
     name = max(CATEGORIES, key=lambda category: int(memory[category][tile]))

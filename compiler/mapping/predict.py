@@ -19,6 +19,7 @@ from snnc.compiler.mapping.indexed_traffic import (
     weights_from_owners,
 )
 from snnc.compiler.mapping.network import learned_elements
+from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relays import relay_cycles, relay_words
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.traffic import (
@@ -234,15 +235,15 @@ def _private_load(layout: Layout) -> Load:
     for where, groups, elements in _updated(layout):
         if where.replicas > 1:
             shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-            cost = worker_cycles(problem.costs["update"], products=(shares - 1) * ceil_div(elements, 2))
-            load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups)
+            cost = worker_cycles(problem.costs["update"], products=(shares - 1) * _pairs_of_worker(problem, elements))
+            load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * problem.target.workers)
     for found in layout.owned:
         where = found.target
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
         size = layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").largest["size"]
-        cost = worker_cycles(problem.costs["update"], products=(shares - 1) * ceil_div(size, 2))
+        cost = worker_cycles(problem.costs["update"], products=(shares - 1) * _pairs_of_worker(problem, size))
         groups = column_groups(where.tile_neurons, where.columns) * (shares > 1)
-        load.add(where.tiles, (shares > 1) * (problem.target.vertex_start_cycles + cost), groups)
+        load.add(where.tiles, (shares > 1) * (problem.target.vertex_start_cycles + cost), groups * problem.target.workers)
     return load
 
 
@@ -252,11 +253,19 @@ def _update_load(layout: Layout) -> Load:
     for where, groups, elements in _updated(layout):
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
         mine, parts = (elements, shares) if where.replicas == 1 else (ceil_div(elements, where.replicas), where.replicas)
-        cost = worker_cycles(problem.costs["update"], elements=mine, products=(parts - 1) * ceil_div(mine, 2))
-        load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups)
+        pairs = _pairs_of_worker(problem, mine)
+        cost = worker_cycles(problem.costs["update"], elements=2 * pairs, products=(parts - 1) * pairs)
+        load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * problem.target.workers)
     for tiles, count, _, _ in owned_work(layout):
-        load.add_all(tiles, problem.target.vertex_start_cycles + worker_cycles(problem.costs["update"], elements=count))
+        cost = worker_cycles(problem.costs["update"], elements=2 * _pairs_of_worker(problem, count))
+        each = np.broadcast_to(problem.target.vertex_start_cycles + cost, tiles.shape)
+        load.add_all(np.repeat(tiles, problem.target.workers), np.repeat(each, problem.target.workers))
     return load
+
+
+def _pairs_of_worker(problem: Problem, elements: Any) -> Any:
+    """Pairs of elements of one worker, when all workers of a tile share them."""
+    return ceil_div(ceil_div(elements, 2), problem.target.workers)
 
 
 def _updated(layout: Layout) -> Iterator[tuple[TileRange, Ints, Any]]:

@@ -14,7 +14,7 @@ import numpy as np
 from snnc.compiler.mapping.choices import Choice, choices
 from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.lay_out import lay_out
-from snnc.compiler.mapping.memory import memory_by_tile
+from snnc.compiler.mapping.memory import bytes_before_pricing, memory_by_tile
 from snnc.compiler.mapping.placement import Placement, chip_counts, copy_counts, each_once, placements
 from snnc.compiler.mapping.predict import phase, supersteps
 from snnc.compiler.mapping.problem import Problem
@@ -59,6 +59,8 @@ class Search:
         self.priced = 0
         self.misfit: tuple[int, Layout, dict[str, Ints]] | None = None
         self._estimates: list[Priced] = []
+        self._least_known = math.inf
+        """Bytes of the best placement that misses before its supersteps are known; others like it are not priced."""
 
     def cycles(self) -> float:
         """Predicted cycles of a training step with the best placement; infinite without one."""
@@ -68,6 +70,11 @@ class Search:
         """Lay out and price one placement; tell whether it fits."""
         self.priced += 1
         layout = lay_out(self.problem, placement, near=near)
+        known = bytes_before_pricing(layout)
+        if known > self.problem.target.tile_bytes:
+            if known >= self._least_known:
+                return False
+            self._least_known = known
         return self._price(replace(layout, exact=False) if self.problem.network.indexed else layout)
 
     def _price(self, layout: Layout) -> bool:
@@ -100,7 +107,7 @@ class Search:
         options = self._options(self.problem)
         for share in QUICK_SHARES:
             tight = each_once(options, partial(_within, share * self.problem.target.tile_bytes))
-            for placement in islice(placements(self.problem, tight, chips or self.problem.target.chips), 0, None, 2):
+            for placement in islice(placements(self.problem, tight, chips or self.problem.target.chips), 0, None, 4):
                 if self.price(placement, near=False):
                     return self
         return self
