@@ -19,6 +19,7 @@ from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.nets import benchmark, with_full_capacities
 from snnc.compiler.errors import SnncError
+from snnc.compiler.mapping import make_plan
 from snnc.compiler.mapping.errors import BaselineTooBigError, PublishedOptionError, TooBigError
 from snnc.compiler.mapping.published import predict_published
 from snnc.compiler.plan import Plan
@@ -140,12 +141,28 @@ def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> d
 def _plan(case: Benchmark, strategy: str, machine: Target) -> tuple[Compiled, Plan]:
     """Build the network, lower and map it."""
     graph = case.build().graph()
-    chosen = replace(
-        options(machine.name, case.steps, case.batch, case.loss, case.optimizer, case.surrogate), gradient_window=case.gradient_window
-    )
+    chosen = options(machine.name, case.steps, case.batch, case.loss, case.optimizer, case.surrogate, gradient_window=case.gradient_window)
     program = lowered(graph, chosen)
-    activity = Activity(case.buffer_activity(program), {}, case.activity_source, case.buffer_near(program))
-    plan = map_program(program, chosen, activity, machine=machine, strategy=strategy, chips=case.chips)
+    activity = Activity(case.buffer_activity(program), {}, case.activity_source)
+    if not case.capacity:
+        plan = map_program(program, chosen, activity, machine=machine, strategy=strategy, chips=case.chips)
+        return Compiled(graph, chosen, program, plan), plan
+    # The published program keeps the lowest ids of a window and drops the rest; the same rules here.
+    near, capacity = case.buffer_near(program), case.buffer_capacity(program)
+    plan = make_plan(
+        program,
+        machine,
+        steps=case.steps,
+        batch=case.batch,
+        mode="drop",
+        strategy=strategy,
+        chips=case.chips,
+        activity=activity.mean,
+        activity_source=activity.source,
+        capacity=capacity,
+        near=near,
+        gradient_capacity={name: capacity[name] for name in near},
+    )
     return Compiled(graph, chosen, program, plan), plan
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from snnc.backends.poplar.indexed import indexed_tables, table_count
 from snnc.backends.poplar.network import Network
 from snnc.backends.project import Chunk
 from snnc.compiler.graph import Array
@@ -18,19 +19,21 @@ FLOAT: Final = 4
 
 def plan_tables(net: Network) -> Iterator[Chunk]:
     """Yield ``plan.bin``: every population's blocks (tile, first, count, sample, samples), every store's relays (tile, sample, samples),
-    every reduction's vertices (:class:`~snnc.compiler.plan.PartialSum`).
+    every reduction's vertices (:class:`~snnc.compiler.plan.PartialSum`), the tables of indexed connections.
     """
     stores, windowed = list(net.stores.values()), [b.gradient for b in net.plan.buses if b.gradient is not None]
-    yield struct.pack("<I", len(net.plan.populations) + len(stores) + len(windowed))
+    yield struct.pack("<I", len(net.plan.populations) + len(stores) + len(windowed) + table_count(net))
     for population in net.plan.populations:
         yield from _table([(b.tile, b.first, b.count, b.sample, b.samples) for b in population.blocks])
     for store in stores:
         yield from _table([(r.tile, r.sample, r.samples) for r in store.buses[0].relays])
     for gradient in windowed:
         yield from _table([(v.tile, v.part, v.sample, v.samples, v.entry, v.entries, v.first, v.producers) for v in gradient.sums])
+    for table in indexed_tables(net):
+        yield from _table(table)
 
 
-def _table(rows: Sequence[Sequence[int]]) -> Iterator[Chunk]:
+def _table(rows: Sequence[Sequence[int]] | Array) -> Iterator[Chunk]:
     array = np.asarray(rows, dtype="<u4")
     yield struct.pack("<II", *array.shape)
     yield array.tobytes()

@@ -12,8 +12,8 @@ from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.predict import Step
 from snnc.compiler.mapping.traffic import Layout
 
-CATEGORIES: Final = ("weights", "optimiser", "gradients", "history", "relays", "records", "exchange", "code")
-BLOCK_CATEGORIES: Final = ("weights", "optimiser", "gradients", "history", "records")
+CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "code")
+BLOCK_CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "records")
 
 
 def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
@@ -24,7 +24,8 @@ def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
     for layer in problem.network.layers:
         where = layout.range_of(layer)
         used[where.tiles] = True
-        for name, size in block_bytes(problem, layer, layout.cut_of(layer), where.tile_neurons, where.tile_samples).items():
+        held = layout.holdings(layer)
+        for name, size in block_bytes(problem, layer, layout.cut_of(layer), where.tile_neurons, where.tile_samples, held).items():
             found[name][where.tiles] += size
     for source, relays in layout.relays.items():
         for relay in relays:

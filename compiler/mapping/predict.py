@@ -12,7 +12,14 @@ from snnc.compiler.mapping.block_cycles import block_cycles, vertices
 from snnc.compiler.mapping.cost import worker_cycles
 from snnc.compiler.mapping.gradient_traffic import add_last_sums, add_reduction, add_sums_to_relays, partials_to_sums
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
+from snnc.compiler.mapping.indexed_traffic import (
+    deltas_by_rows,
+    gradients_to_owners,
+    owned_work,
+    weights_from_owners,
+)
 from snnc.compiler.mapping.network import learned_elements
+from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relays import relay_cycles, relay_words
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.traffic import (
@@ -81,7 +88,9 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     sources = relay_load(layout, compact=False)
     _add_blocks(layout, sources, "source_gradient")
     add_last_sums(layout, sources)
-    into_relays = deltas_to_sources(layout)
+    into_relays, copies = deltas_to_sources(layout), weights_to_copies(layout)
+    deltas_by_rows(layout, into_relays)
+    weights_from_owners(layout, copies)
     add_sums_to_relays(layout, into_relays)
     return (
         *found,
@@ -92,7 +101,7 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
         Step("backward: neurons", "backward", runs, block_load(layout, "backward"), windows_to_blocks(layout, backward=True)),
         *_reduction(layout, runs),
         *_update_steps(layout),
-        Step("update: weight copies", "update", 1, _copy_load(layout), weights_to_copies(layout)),
+        Step("update: weight copies", "update", 1, _copy_load(layout), copies),
     )
 
 
@@ -157,7 +166,7 @@ def _add_blocks(layout: Layout, load: Load, part: str) -> None:
             continue
         where = layout.range_of(layer)
         cut, held = layout.cut_of(layer), (where.tile_neurons, where.tile_samples)
-        load.add(where.tiles, block_cycles(problem, layer, cut, *held, part), vertices(problem, cut, *held))
+        load.add(where.tiles, block_cycles(problem, layer, cut, *held, part, layout.holdings(layer)), vertices(problem, cut, *held))
 
 
 def relay_load(layout: Layout, *, compact: bool) -> Load:
@@ -199,13 +208,25 @@ def _loss_load(layout: Layout) -> Load:
 def _update_steps(layout: Layout) -> tuple[Step, ...]:
     """The optimiser; around it, when populations are replicated, what their replicas exchange."""
     nothing = Traffic.none(layout.problem)
-    if all(where.replicas == 1 for where in layout.placement.ranges):
-        return (Step("update: optimiser", "update", 1, _update_load(layout), nothing),)
-    return (
-        Step("update: private gradients", "update", 1, _private_load(layout), nothing),
-        Step("update: optimiser", "update", 1, _update_load(layout), gradients_to_shares(layout)),
-        Step("update: replicas", "update", 1, Load(layout), weights_to_replicas(layout)),
-    )
+    replicated = any(where.replicas > 1 for where in layout.placement.ranges)
+    optimiser = Step("update: optimiser", "update", 1, _update_load(layout), gradients_to_shares(layout) if replicated else nothing)
+    found = [optimiser]
+    if layout.owned:
+        found.insert(0, Step("update: shared gradients", "update", 1, _owners_load(layout), gradients_to_owners(layout)))
+    if layout.owned or replicated:
+        found.insert(0, Step("update: private gradients", "update", 1, _private_load(layout), nothing))
+    if replicated:
+        found.append(Step("update: replicas", "update", 1, Load(layout), weights_to_replicas(layout)))
+    return tuple(found)
+
+
+def _owners_load(layout: Layout) -> Load:
+    """Owners sum what groups hold of the gradients of their weights."""
+    problem, load = layout.problem, Load(layout)
+    for tiles, count, pieces, values in owned_work(layout):
+        cost = worker_cycles(problem.costs["sum_pieces"], elements=count, rows=pieces, values=values)
+        load.add_all(tiles, problem.target.vertex_start_cycles + cost)
+    return load
 
 
 def _private_load(layout: Layout) -> Load:
@@ -214,8 +235,15 @@ def _private_load(layout: Layout) -> Load:
     for where, groups, elements in _updated(layout):
         if where.replicas > 1:
             shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-            cost = worker_cycles(problem.costs["update"], products=(shares - 1) * ceil_div(elements, 2))
-            load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups)
+            cost = worker_cycles(problem.costs["update"], products=(shares - 1) * _pairs_of_worker(problem, elements))
+            load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * problem.target.workers)
+    for found in layout.owned:
+        where = found.target
+        shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+        size = layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").largest["size"]
+        cost = worker_cycles(problem.costs["update"], products=(shares - 1) * _pairs_of_worker(problem, size))
+        groups = column_groups(where.tile_neurons, where.columns) * (shares > 1)
+        load.add(where.tiles, (shares > 1) * (problem.target.vertex_start_cycles + cost), groups * problem.target.workers)
     return load
 
 
@@ -225,9 +253,19 @@ def _update_load(layout: Layout) -> Load:
     for where, groups, elements in _updated(layout):
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
         mine, parts = (elements, shares) if where.replicas == 1 else (ceil_div(elements, where.replicas), where.replicas)
-        cost = worker_cycles(problem.costs["update"], elements=mine, products=(parts - 1) * ceil_div(mine, 2))
-        load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups)
+        pairs = _pairs_of_worker(problem, mine)
+        cost = worker_cycles(problem.costs["update"], elements=2 * pairs, products=(parts - 1) * pairs)
+        load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * problem.target.workers)
+    for tiles, count, _, _ in owned_work(layout):
+        cost = worker_cycles(problem.costs["update"], elements=2 * _pairs_of_worker(problem, count))
+        each = np.broadcast_to(problem.target.vertex_start_cycles + cost, tiles.shape)
+        load.add_all(np.repeat(tiles, problem.target.workers), np.repeat(each, problem.target.workers))
     return load
+
+
+def _pairs_of_worker(problem: Problem, elements: Any) -> Any:
+    """Pairs of elements of one worker, when all workers of a tile share them."""
+    return ceil_div(ceil_div(elements, 2), problem.target.workers)
 
 
 def _updated(layout: Layout) -> Iterator[tuple[TileRange, Ints, Any]]:
