@@ -70,6 +70,11 @@ class PopulationPlan:
         """Tiles of all replicas."""
         return self.replicas * self.width
 
+    @property
+    def all_tiles(self) -> tuple[int, ...]:
+        """Tiles of all replicas, replica after replica."""
+        return tuple(tile for r in range(self.replicas) for tile in self.replica_tiles(r))
+
     def replica_tiles(self, replica: int) -> range:
         """Tiles of one replica."""
         return range(self.starts[replica], self.starts[replica] + self.width)

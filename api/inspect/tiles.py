@@ -36,7 +36,8 @@ def owners(plan: Plan) -> list[int]:
     for tile in [r.tile for b in plan.buses for r in b.relays] + list(plan.loss_tiles):
         found[tile] = RELAYED
     for index, population in reversed(list(enumerate(plan.populations))):
-        found[population.first_tile : population.first_tile + population.tiles] = [index] * population.tiles
+        for tile in population.all_tiles:
+            found[tile] = index
     return found
 
 

@@ -75,8 +75,9 @@ def _layers(plan: Plan, program: Mapping[str, Any]) -> list[dict[str, Any]]:
     memory = plan.tile_memory
     found = []
     for index, p in enumerate(plan.populations):
-        held = memory[p.first_tile : p.first_tile + p.tiles]
-        per_tile = -(-p.neurons // p.tiles)
+        held = [memory[tile] for tile in p.all_tiles]
+        compute = plan.tile_cycles.get("compute", (0,) * plan.target.tiles)
+        per_tile = -(-p.neurons // p.width)
         info = known.get(p.id, {})
         found.append(
             {
@@ -88,12 +89,14 @@ def _layers(plan: Plan, program: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "neurons": p.neurons,
                 "parameters": weights.get(p.id, 0) + info.get("parameters", 0) if info else None,
                 "stage": p.stage,
-                "first_tile": p.first_tile,
+                "first_tile": p.starts[0],
+                "last_tile": p.all_tiles[-1],
+                "replicas": p.replicas,
                 "tiles": p.tiles,
                 "neurons_per_tile": per_tile,
                 "blocks": len(p.blocks),
                 "largest_tile_bytes": max(held),
-                "compute": max(plan.tile_cycles.get("compute", (0,) * plan.target.tiles)[p.first_tile : p.first_tile + p.tiles]),
+                "compute": max(compute[tile] for tile in p.all_tiles),
             }
         )
     return found

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 
-from snnc.compiler.mapping.block_cycles import step_cycles
+from snnc.compiler.mapping.block_cycles import PARTS, step_cycles
 from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, received_bytes
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_limits
-from snnc.compiler.mapping.network import Layer
+from snnc.compiler.mapping.network import Layer, Link
 from snnc.compiler.mapping.problem import Problem
 
 TYPICAL_NEURONS: Final = 6
@@ -80,9 +80,7 @@ def cuts(problem: Problem, layer: Layer) -> tuple[Cut, ...]:
     """Return the ways to cut a population, the undivided batch first."""
     replicas = dict.fromkeys(int(ceil_div(problem.batch, s)) for s in _sample_counts(problem.batch))
     room = problem.target.tiles_per_chip
-    return tuple(
-        Cut(r, c) for r in replicas if r <= room for c in column_limits(problem.target.workers) if c <= max(layer.neurons, 1)
-    )
+    return tuple(Cut(r, c) for r in replicas if r <= room for c in column_limits(problem.target.workers) if c <= max(layer.neurons, 1))
 
 
 def _sample_counts(batch: int) -> list[int]:
@@ -92,8 +90,34 @@ def _sample_counts(batch: int) -> list[int]:
 
 
 def choices(problem: Problem) -> tuple[tuple[Choice, ...], ...]:
-    """Tabulate every population and every way to cut it, for tiles that blocks may fill."""
-    return tuple(tuple(_choice(problem, layer, cut) for cut in cuts(problem, layer)) for layer in problem.network.layers)
+    """Tabulate every population and every way to cut it, for tiles that blocks may fill; populations of one structure share a table."""
+    found: dict[object, tuple[Choice, ...]] = {}
+    for layer in problem.network.layers:
+        if (key := _structure(problem, layer)) not in found:
+            found[key] = tuple(_choice(problem, layer, cut) for cut in cuts(problem, layer))
+    return tuple(found[_structure(problem, layer)] for layer in problem.network.layers)
+
+
+def _structure(problem: Problem, layer: Layer) -> object:
+    """All of a population that its tables depend on, without names."""
+    names = {"id", "label", "kernel", "incoming", "outgoing", "sent", "adjoint_outputs"}
+    kernel = (len(layer.kernel.states), len(layer.kernel.inputs), len(layer.kernel.history), len(layer.kernel.saved))
+    return (
+        tuple(getattr(layer, f.name) for f in fields(layer) if f.name not in names),
+        kernel,
+        tuple(problem.costs.get(f"{part}.{layer.id}") for part in PARTS),
+        tuple((_link(link), problem.window_events(link)) for link in layer.incoming),
+        tuple(_link(link) for link in layer.outgoing),
+        tuple(bus.window_bytes for bus in problem.buses_into(layer)),
+        tuple(problem.by_id[target].neurons for target, _ in problem.deltas_into(layer)),
+        tuple((source.kind, source.width, problem.ring_slots(source)) for source in layer.sent),
+        len(layer.adjoint_outputs),
+    )
+
+
+def _link(link: Link) -> object:
+    sizes = (link.dense, link.inputs, link.outputs, link.weight_elements, link.weight_gradient, link.input_gradient)
+    return (*sizes, link.source.kind)
 
 
 def _choice(problem: Problem, layer: Layer, cut: Cut) -> Choice:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import partial
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from snnc.compiler.mapping.errors import MappingOptionError
 from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups, split, split_samples
 from snnc.compiler.mapping.memory import memory_by_tile
 from snnc.compiler.mapping.network import Layer, describe
-from snnc.compiler.mapping.placement import Placement, chip_counts, copy_counts, placements
+from snnc.compiler.mapping.placement import Placement, chip_counts, copy_counts, each_once, placements
 from snnc.compiler.mapping.predict import cycles_by_tile, phase, supersteps
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relays import Room, deal_relays
@@ -31,6 +32,7 @@ from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Phase, Plan
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
+Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
 BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
 """Parts of a tile that blocks may fill, tried in this order until relays find room."""
 
@@ -47,6 +49,7 @@ def make_plan(
     capacity: Mapping[str, int] | int | None = None,
     mode: Mode = "exact",
     chips: int | None = None,
+    place: Placer | None = None,
 ) -> Plan:
     """Map `program` onto `target`.
 
@@ -68,6 +71,8 @@ def make_plan(
         What happens to more events than that: "exact" sends further windows, "drop" keeps the lowest ids.
     chips
         How many chips of the target to use; None: as many as make the predicted step fastest.
+    place
+        Where populations lie, in place of the search: the fastest of these placements is taken.
 
     Raises
     ------
@@ -86,12 +91,30 @@ def make_plan(
     check_names(network, activity, capacity)
     schedule = make_schedule(network)
     expected = expected_activity(network, activity)
-    buses, bus_of = make_buses(network, schedule, activity, capacity)
-    problem = Problem(network, schedule, buses, bus_of, network_costs(network), expected, target, steps, batch, mode)
-    search = Search(problem).run(chips)
-    if search.best is None:
-        raise too_big(problem, search.misfit, _larger_target(problem))
-    return _plan(program.name, search.best, activity_source)
+    costs = network_costs(network)
+    found: list[Search] = []
+    for measured in _window_sizes(activity, capacity, mode):
+        buses, bus_of = make_buses(network, schedule, measured, capacity)
+        search = Search(Problem(network, schedule, buses, bus_of, costs, expected, target, steps, batch, mode))
+        first = found[0].best if found else None
+        if place is not None:
+            found.append(search.run_given(place(search.problem)))
+        else:
+            found.append(search.run(chips) if first is None else search.run_as(first.layout.placement))
+    best = min((search.best for search in found if search.best is not None), key=lambda priced: priced.cycles, default=None)
+    if best is None:
+        raise too_big(found[0].problem, found[0].misfit, _larger_target(found[0].problem))
+    return _plan(program.name, best, activity_source)
+
+
+def _window_sizes(
+    activity: Mapping[str, float] | None, capacity: Mapping[str, int] | int | None, mode: Mode
+) -> tuple[Mapping[str, float] | None, ...]:
+    """Activities to size windows by: small windows that may be followed by further ones, and windows that hold everything.
+
+    Small windows save bytes but cost a test for further ones in every iteration. Whatever the user gave is kept.
+    """
+    return (activity, None) if activity and capacity is None and mode == "exact" else (activity,)
 
 
 def _plan(name: str, best: Priced, activity_source: str) -> Plan:
@@ -202,13 +225,25 @@ class Search:
                 break
         return self
 
+    def run_given(self, found: Iterable[Placement]) -> Search:
+        """Try these placements."""
+        given = list(found)
+        if not self._price_all(given, near=True):
+            self._price_all(given, near=False)
+        return self
+
+    def run_as(self, placement: Placement) -> Search:
+        """Try as many chips and copies as `placement` has."""
+        self._run_copies(placement.chips, placement.copies)
+        return self
+
     def _run_copies(self, chips: int, copies: int) -> None:
         """Try `copies` groups of chips that share the batch."""
         part = replace(self.problem, batch=self.problem.batch // copies)
         options = self._options(part)
         for share in BLOCK_SHARES:
             limit = share * part.target.tile_bytes
-            tight = [[option.within(limit) for option in some] for some in options]
+            tight = each_once(options, partial(_within, limit))
             found = list(placements(part, tight, chips, copies))
             if self._price_all(found, near=True) or self._price_all(found, near=False):
                 break
@@ -221,6 +256,10 @@ class Search:
     def _price_all(self, found: Sequence[Placement], *, near: bool) -> bool:
         fits = [self.price(placement, near=near) for placement in found]
         return any(fits)
+
+
+def _within(limit: float, some: Sequence[Choice]) -> list[Choice]:
+    return [option.within(limit) for option in some]
 
 
 def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:

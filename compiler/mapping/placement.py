@@ -10,7 +10,7 @@ With *copies* > 1 the chips are split into that many equal groups, each of which
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +24,8 @@ from snnc.compiler.mapping.tile_range import TileRange
 ROOMY: Final = 0.3
 """Tiles that hold less than this part of what they may are not worth spreading over further tiles."""
 BISECTIONS: Final = 40
+CLOSE: Final = 1.002
+"""Bounds on a tile's cycles that differ by less are not told apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,12 @@ def placements(problem: Problem, options: Sequence[Sequence[Choice]], chips: int
                 yield _copied(problem, placed, chips // copies, copies)
 
 
+def each_once(options: Sequence[Sequence[Choice]], change: Callable[[Sequence[Choice]], list[Choice]]) -> list[Sequence[Choice]]:
+    """Apply `change` once to each distinct list of choices; populations of one structure share one."""
+    found = {id(some): change(some) for some in options}
+    return [found[id(some)] for some in options]
+
+
 def _copied(problem: Problem, placed: Placement, chips: int, copies: int) -> Placement:
     tiles = chips * problem.target.tiles_per_chip
     used = placed.chips if copies == 1 else (copies - 1) * chips + placed.chips
@@ -109,7 +117,7 @@ def _place(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, sp
     """
     if any(all(choice.fit < 1 for choice in some) for some in options):
         return None
-    fitting = [[choice for choice in some if choice.fit >= 1] for some in options]
+    fitting = each_once(options, lambda some: [choice for choice in some if choice.fit >= 1])
     per_chip = problem.target.tiles_per_chip
     groups = _chip_groups(fitting, chips, per_chip - spare)
     if groups is None:
@@ -143,7 +151,7 @@ def _allot(options: Sequence[Sequence[Choice]], tiles: int) -> list[Take] | None
         return None
     low = 0.0
     for _ in range(BISECTIONS):
-        if high - low <= 1:
+        if high <= low * CLOSE:
             break
         middle = (low + high) / 2
         found = _within(options, middle)
@@ -156,17 +164,19 @@ def _allot(options: Sequence[Sequence[Choice]], tiles: int) -> list[Take] | None
 
 def _within(options: Sequence[Sequence[Choice]], bound: float) -> list[Take] | None:
     """Fewest tiles of each layer with at most `bound` cycles a tile; None where even one neuron a tile needs more."""
-    found = []
+    found: dict[int, Take] = {}
     for some in options:
+        if id(some) in found:
+            continue
         takes = []
         for choice in some:
-            neurons = min(int(np.searchsorted(choice.cycles, bound, side="right")), choice.fit)
+            neurons = min(int(choice.cycles.searchsorted(bound, side="right")), choice.fit)
             if neurons:
                 takes.append(Take(choice, int(ceil_div(choice.neurons, neurons))))
         if not takes:
             return None
-        found.append(min(takes, key=lambda take: (take.tiles, take.choice.cycles[take.neurons - 1])))
-    return found
+        found[id(some)] = min(takes, key=lambda take: (take.tiles, take.choice.cycles[take.neurons - 1]))
+    return [found[id(some)] for some in options]
 
 
 def _quicken(takes: list[Take], tiles: int) -> list[Take]:

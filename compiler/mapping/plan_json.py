@@ -96,7 +96,10 @@ def plan_from_json(text: str) -> Plan:
             **{
                 **data,
                 "target": Target(**data["target"]),
-                "populations": tuple(PopulationPlan(**{**p, "starts": tuple(p["starts"]), "blocks": _rows(p["blocks"], Block, _BLOCK)}) for p in data["populations"]),
+                "populations": tuple(
+                    PopulationPlan(**{**p, "starts": tuple(p["starts"]), "blocks": _rows(p["blocks"], Block, _BLOCK)})
+                    for p in data["populations"]
+                ),
                 "buses": tuple(BusPlan(**{**b, "relays": _rows(b["relays"], Relay, _RELAY)}) for b in data["buses"]),
                 "connections": tuple(ConnectionPlan(**c) for c in data["connections"]),
                 "memory": {name: unruns(coded) for name, coded in data["memory"].items()},

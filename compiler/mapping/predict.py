@@ -11,8 +11,9 @@ import numpy as np
 from snnc.compiler.mapping.block_cycles import block_cycles, vertices
 from snnc.compiler.mapping.cost import worker_cycles
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
-from snnc.compiler.mapping.network import Layer, learned_elements
+from snnc.compiler.mapping.network import learned_elements
 from snnc.compiler.mapping.relays import relay_cycles, relay_words
+from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.traffic import (
     Layout,
     Traffic,
@@ -26,7 +27,6 @@ from snnc.compiler.mapping.traffic import (
     weights_to_replicas,
     windows_to_blocks,
 )
-from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.plan import Phase
 
 
@@ -194,7 +194,7 @@ def _update_steps(layout: Layout) -> tuple[Step, ...]:
 def _private_load(layout: Layout) -> Load:
     """Each column group of a replicated population sums its private gradients into the first of them."""
     problem, load = layout.problem, Load(layout)
-    for layer, where, groups, elements in _updated(layout):
+    for where, groups, elements in _updated(layout):
         if where.replicas > 1:
             shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
             cost = worker_cycles(problem.costs["update"], products=(shares - 1) * ceil_div(elements, 2))
@@ -205,7 +205,7 @@ def _private_load(layout: Layout) -> Load:
 def _update_load(layout: Layout) -> Load:
     """The first block of each column group sums gradients and updates its share of the parameters."""
     problem, load = layout.problem, Load(layout)
-    for layer, where, groups, elements in _updated(layout):
+    for where, groups, elements in _updated(layout):
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
         mine, parts = (elements, shares) if where.replicas == 1 else (ceil_div(elements, where.replicas), where.replicas)
         cost = worker_cycles(problem.costs["update"], elements=mine, products=(parts - 1) * ceil_div(mine, 2))
@@ -213,14 +213,14 @@ def _update_load(layout: Layout) -> Load:
     return load
 
 
-def _updated(layout: Layout) -> Iterator[tuple[Layer, TileRange, Ints, Any]]:
+def _updated(layout: Layout) -> Iterator[tuple[TileRange, Ints, Any]]:
     """Populations with learned parameters: column groups of every tile, and elements of the largest group."""
     for layer in layout.problem.network.layers:
         learned = sum(learned_elements(layer).values())
         if learned:
             where = layout.range_of(layer)
             groups = np.maximum(column_groups(where.tile_neurons, where.columns), 1)
-            yield layer, where, groups, learned * ceil_div(where.tile_neurons, groups)
+            yield where, groups, learned * ceil_div(where.tile_neurons, groups)
 
 
 def _copy_load(layout: Layout) -> Load:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +24,8 @@ def relay_words(problem: Problem, source: Source, ranges: Mapping[str, TileRange
     return int(mask_words(where.neurons, where.columns).sum())
 
 
-def relay_cycles(problem: Problem, source: Source, words: int, samples: int, *, compact: bool) -> float:
-    """Worker cycles of one run of a relay with `samples` samples, the start of its vertex included."""
+def relay_cycles(problem: Problem, source: Source, words: int, samples: Any, *, compact: bool) -> Any:
+    """Worker cycles of one run of a relay with `samples` samples (a number or an array), the start of its vertex included."""
     buses = [bus for bus in problem.buses if bus.source == source]
     compacts = compact and not source.external
     if source.kind != "spikes":
@@ -36,7 +37,7 @@ def relay_cycles(problem: Problem, source: Source, words: int, samples: int, *, 
         if compacts:
             counts |= {"words": ceil_div(words, 4), "hits": _hits(source, words, events), "ids": events}
     scaled = {key: samples * value for key, value in counts.items()}
-    return problem.target.vertex_start_cycles + float(worker_cycles(problem.costs[name], samples=samples, **scaled))
+    return problem.target.vertex_start_cycles + worker_cycles(problem.costs[name], samples=samples, **scaled)
 
 
 def copied_words(ids: float, width: int) -> float:
@@ -55,12 +56,10 @@ def _share(problem: Problem, source: Source, words: int, most: int, batch: int) 
     buses = [bus for bus in problem.buses if bus.source == source]
     directions = (True, False) if problem.training else (True,)
 
-    def cycles(each: int) -> float:
-        compute = sum(problem.target.workers * relay_cycles(problem, source, words, each, compact=forward) for forward in directions)
-        fragments: int = len(directions) * len(buses) * (2 if source.kind == "spikes" else 1) * ceil_div(batch, each)
-        return compute + fragments * problem.target.fragment_cycles
-
-    return min(range(1, most + 1), key=cycles)
+    each = np.arange(1, most + 1)
+    compute = sum(problem.target.workers * relay_cycles(problem, source, words, each, compact=forward) for forward in directions)
+    fragments = len(directions) * len(buses) * (2 if source.kind == "spikes" else 1) * ceil_div(batch, each)
+    return 1 + int(np.argmin(compute + fragments * problem.target.fragment_cycles))
 
 
 @dataclass(frozen=True)

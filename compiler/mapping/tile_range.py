@@ -65,9 +65,22 @@ class TileRange:
         """Tiles of one replica."""
         return self.tiles[replica * self.width : (replica + 1) * self.width]
 
+    @cached_property
+    def _order(self) -> tuple[Ints, Ints, Ints]:
+        """First tiles; first samples and what follows the last ones."""
+        first = np.array([first for first, _ in self.samples], dtype=np.int64)
+        counts = np.array([count for _, count in self.samples], dtype=np.int64)
+        return np.asarray(self.starts, dtype=np.int64), first, first + counts
+
     def replica_of(self, tile: int) -> int | None:
         """Return the replica that holds `tile`, None when the population does not lie there."""
-        return next((r for r, start in enumerate(self.starts) if start <= tile < start + self.width), None)
+        found = int(np.searchsorted(self._order[0], tile, side="right")) - 1
+        return found if found >= 0 and tile < self.starts[found] + self.width else None
+
+    def replicas_with(self, sample: int, samples: int) -> range:
+        """Replicas that hold some of the samples ``[sample, sample + samples)``."""
+        _, first, last = self._order
+        return range(int(np.searchsorted(last, sample, side="right")), int(np.searchsorted(first, sample + samples, side="left")))
 
     def repeated(self, times: int, tiles: int, batch: int) -> TileRange:
         """All replicas again, `times` times in all, each time `tiles` further and for the next `batch` samples."""

@@ -102,15 +102,11 @@ def masks_to_relays(layout: Layout) -> Traffic:
     return traffic
 
 
-def _gather(
-    layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], of_a_tile: tuple[Ints, Ints]
-) -> None:
+def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], of_a_tile: tuple[Ints, Ints]) -> None:
     """`tile` receives what the tiles of `where` hold for some samples: (bytes a sample, fragments) of each tile of a replica."""
     size, pieces = of_a_tile
-    for replica, held in enumerate(where.samples):
-        overlap = common(held, samples)
-        if not overlap:
-            continue
+    for replica in where.replicas_with(*samples):
+        overlap = common(where.samples[replica], samples)
         own = tile - where.starts[replica]
         local = 0 <= own < where.width
         moved = overlap * (int(size.sum()) - (int(size[own]) if local else 0))
@@ -134,22 +130,40 @@ def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
 
 def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRange]) -> None:
     """Each tile reads its own samples of a bus once, however many of its populations do."""
-    problem, per_chip = layout.problem, layout.problem.target.tiles_per_chip
+    problem, relays = layout.problem, layout.relays[bus.source]
+    first = np.array([r.sample for r in relays])
+    last = first + np.array([r.samples for r in relays])
     pieces = 2 if bus.events else 1
-    for relay in layout.relays[bus.source]:
-        read = np.zeros(problem.target.tiles, dtype=np.int64)
-        for where in ranges:
-            for replica, held in enumerate(where.samples):
-                overlap = common(held, (relay.sample, relay.samples))
-                tiles = where.of(replica)
-                read[tiles] = np.maximum(read[tiles], overlap)
+    samples, number = np.zeros(problem.target.tiles), np.zeros(problem.target.tiles)
+    for where in ranges:
+        for start, (sample, count) in zip(where.starts, where.samples, strict=True):
+            tiles = slice(start, start + where.width)
+            overlapping = np.searchsorted(first, sample + count, side="left") - np.searchsorted(last, sample, side="right")
+            samples[tiles], number[tiles] = np.maximum(samples[tiles], count), np.maximum(number[tiles], overlapping)
+    for relay in relays:
+        replicas = ((where, where.replica_of(relay.tile)) for where in ranges)
+        held = max((common(where.samples[r], (relay.sample, relay.samples)) for where, r in replicas if r is not None), default=0)
+        samples[relay.tile] -= held
+        number[relay.tile] -= held > 0
         traffic.sent[relay.tile] += relay.samples * bus.window_bytes
-        read[relay.tile] = 0
-        traffic.received += float(bus.window_bytes) * read
-        traffic.fragments += pieces * (read > 0)
-        over_chips = read.reshape(problem.target.chips, per_chip).max(axis=1)
-        over_chips[relay.tile // per_chip] = 0
-        traffic.link += float(bus.window_bytes) * over_chips
+    traffic.received += float(bus.window_bytes) * samples
+    traffic.fragments += float(pieces) * number
+    if layout.placement.chips > 1:
+        _multicast_over_links(layout, traffic, bus, ranges)
+
+
+def _multicast_over_links(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRange]) -> None:
+    """A chip receives once what any of its tiles reads of a relay on another chip."""
+    problem = layout.problem
+    read = np.zeros((problem.target.chips, problem.batch), dtype=bool)
+    for where in ranges:
+        for replica, (sample, count) in enumerate(where.samples):
+            chips = layout.chips_of(where.of(replica))
+            read[chips.start : chips.stop, sample : sample + count] = True
+    for relay in layout.relays[bus.source]:
+        wanted = read[:, relay.sample : relay.sample + relay.samples].sum(axis=1)
+        wanted[relay.tile // problem.target.tiles_per_chip] = 0
+        traffic.link += float(bus.window_bytes) * wanted
 
 
 def deltas_to_sources(layout: Layout) -> Traffic:
@@ -165,11 +179,8 @@ def _read_all(layout: Layout, traffic: Traffic, reader: TileRange, writer: TileR
     """Each tile of `reader` reads what all tiles of `writer` hold for its samples, but for what it holds itself."""
     groups = column_groups(writer.neurons, writer.columns)
     for r, wanted in enumerate(reader.samples):
-        for w, held in enumerate(writer.samples):
-            overlap = common(wanted, held)
-            if not overlap:
-                continue
-            size = FLOAT * overlap
+        for w in writer.replicas_with(*wanted):
+            size = FLOAT * common(wanted, writer.samples[w])
             tiles, sources = reader.of(r), writer.of(w)
             traffic.add(tiles, size * int(writer.neurons.sum()), int(groups.sum()))
             both, _, own = np.intersect1d(tiles, sources, assume_unique=True, return_indices=True)
