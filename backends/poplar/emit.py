@@ -19,7 +19,7 @@ from snnc.backends.poplar.relays import add_relays, counter_name
 from snnc.backends.poplar.schedule import add_clocks, add_loss, optimizer_context, programs
 from snnc.backends.poplar.tables import initial_values, plan_tables, safetensors
 from snnc.backends.project import digest, write_project
-from snnc.compiler.mapping.cost import EVENT_SWEEP, SAMPLE_SWEEP, VALUE_SWEEP
+from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, VALUE_SWEEP
 from snnc.compiler.mapping.plan_json import plan_to_json
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
@@ -91,7 +91,7 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
             add_backward(net, assembly, population)
     add_clocks(net, assembly)
     if net.rounds:
-        extras.append({"template": "further_windows"})
+        extras.append({"template": "further_windows", "cost": net.cost("decide")})
     if net.training:
         loss = add_loss(net, assembly)
         optimizer = net.program.optimizer
@@ -105,7 +105,7 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
 
 def _context(net: Network, assembly: Assembly) -> Body:
     plan, target = net.plan, net.plan.target
-    tables = len(plan.populations) + len(net.stores)
+    tables = len(plan.populations) + len(net.stores) + 1
     _, places = safetensors(initial_values(net))
     labels = {t.split('"')[1] for t in assembly.tensors if t.startswith("tensor(")}
     return {
@@ -125,13 +125,16 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "programs": programs(net),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in net.program.inputs],
         "net": net,
+        "clock": CLOCK,
         "sweep": {"events": EVENT_SWEEP, "values": VALUE_SWEEP, "samples": SAMPLE_SWEEP},
     }
 
 
 def _machine(target: Target) -> str:
     """The device that the program opens, as a C++ initialiser."""
-    numbers = f"{target.chips}, {target.tiles_per_chip}, {target.tile_bytes}, {float(target.clock_hz)!r}"
+    numbers = (
+        f"{target.chips}, {target.tiles_per_chip}, {target.tile_bytes}, {float(target.clock_hz)!r}, {float(target.vertex_start_cycles)!r}"
+    )
     return f"{{{c_string(target.ipu_version or 'ipu2')}, {numbers}}}"
 
 
@@ -152,9 +155,9 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
     names = {"relay_forward": "F1 relay", "forward_neurons": "F2 neurons"}
     if net.rounds:
         names |= {
-            "forward_decide": "further windows?",
-            "forward_gather": "F gather",
-            "forward_next": "F next window",
+            "forward_decide": "FD further windows?",
+            "forward_gather": "FG gather",
+            "forward_next": "FN next window",
             "zero_currents": "zero currents",
         }
     if net.training:
@@ -166,7 +169,7 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
         }
         names |= {"sum_private_gradients": "U1 private gradients", "update_parameters": "U1 update"}
     if net.rounds and net.training:
-        names |= {"backward_decide": "further windows?", "backward_next": "B next window", "backward_rounds": "B gather"}
+        names |= {"backward_decide": "BD further windows?", "backward_next": "BN next window", "backward_rounds": "BG gather"}
     return [{"name": name, "title": title} for name, title in names.items()]
 
 

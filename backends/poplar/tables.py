@@ -13,14 +13,16 @@ from snnc.compiler.graph import Array
 
 
 def plan_tables(net: Network) -> bytes:
-    """``plan.bin``: every population's blocks (tile, first, count, sample, samples), every store's relays (tile, sample, samples)."""
+    """``plan.bin``: blocks of populations (tile, first, count, sample, samples), relays of stores (tile, sample, samples), losses (tile)."""
     tables: list[Iterable[Sequence[int]]] = [
         [(b.tile, b.first, b.count, b.sample, b.samples) for b in p.blocks] for p in net.plan.populations
     ]
     tables += [[(r.tile, r.sample, r.samples) for r in s.buses[0].relays] for s in net.stores.values()]
+    tables.append([(tile,) for tile in net.plan.loss_tiles])
     parts = [struct.pack("<I", len(tables))]
     for table in tables:
         array = np.asarray(list(table), dtype="<u4")
+        array = array.reshape(len(array), -1 if array.size else 0)
         parts += [struct.pack("<II", *array.shape), array.tobytes()]
     return b"".join(parts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +11,7 @@ from snnc.compiler.mapping.block_memory import FLOAT
 from snnc.compiler.mapping.cost import EVENT_SWEEP, SAMPLE_SWEEP, VALUE_SWEEP, column_pairs, column_sweeps, worker_cycles
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
-from snnc.compiler.mapping.network import Layer, learned_elements
+from snnc.compiler.mapping.network import Layer, Link, learned_elements
 from snnc.compiler.mapping.problem import Problem
 
 PARTS: Final = ("forward", "backward", "source_gradient")
@@ -33,33 +34,53 @@ def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
     each = largest_share(samples, np.maximum(sample_groups(n, cut.columns, problem.target.workers, samples), 1))
+    return shape_cycles(problem, layer, columns, each, samples, part)
+
+
+def shape_cycles(problem: Problem, layer: Layer, columns: Any, each: Any, samples: Any, part: str) -> Any:
+    """Expected worker cycles of a block of `columns` neurons and `each` of the tile's `samples`, the start of its vertex included."""
     cost = problem.costs[f"{part}.{layer.id}"]
-    count = _source_counts if part == "source_gradient" else _neuron_counts
-    counts = count(problem, layer, columns, each)
+    window = round(problem.rounds) if part == "forward" else 0  # further windows come before the equations, or after their adjoint
+    counts = _neuron_counts(problem, read_links(layer, part), columns, each, window)
     if part == "source_gradient":
+        counts = _source_counts([link for link in layer.outgoing if link.input_gradient], columns, each)
         counts["unaligned"] = counts["unaligned"] * (np.asarray(samples) % 2)
     return problem.target.vertex_start_cycles + worker_cycles(cost, samples=each, columns=columns, **counts)
 
 
-def _neuron_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
-    dense = [link for link in layer.incoming if link.dense]
-    other = [link for link in layer.incoming if not link.dense]
+def event_spread(problem: Problem, layer: Layer, columns: Any, each: Any, part: str) -> Any:
+    """Standard deviation of the cycles of such a block when each value of a spike source fires on its own."""
+    cost = problem.costs[f"{part}.{layer.id}"]
+    one = worker_cycles(cost, events=1, columns=columns) - cost.start
+    links = [link for link in read_links(layer, part) if link.events]
+    dense = sum(problem.window_variance(link) for link in links if link.dense)
+    other = sum(problem.window_variance(link) for link in links if not link.dense)
+    return np.sqrt(each * (dense * one**2 + other * cost.id**2))
+
+
+def read_links(layer: Layer, part: str) -> list[Link]:
+    """Connections whose windows a block reads: all forward, backward those with a gradient of their weights."""
+    return [link for link in layer.incoming if part != "backward" or link.weight_gradient]
+
+
+def _neuron_counts(problem: Problem, links: Sequence[Link], columns: Any, samples: Any, window: int) -> dict[str, Any]:
+    dense = [link for link in links if link.dense]
+    other = [link for link in links if not link.dense]
     event_sweeps, value_sweeps = column_sweeps(columns, EVENT_SWEEP), column_sweeps(columns, VALUE_SWEEP)
     values = samples * sum(link.inputs for link in dense if not link.events)
     return {
         "sweeps": samples * sum(event_sweeps if link.events else value_sweeps for link in dense),
         "held": samples * columns * len(dense),
-        "events": samples * sum(problem.window_events(link) for link in dense if link.events),
+        "events": samples * sum(problem.window_events(link, window) for link in dense if link.events),
         "rows": values * value_sweeps,
         "products": values * column_pairs(columns),
         "neurons": samples * columns,
-        "ids": samples * sum(problem.window_events(link) for link in other if link.events),
+        "ids": samples * sum(problem.window_events(link, window) for link in other if link.events),
         "elements": samples * columns * sum(not link.events for link in other),
     }
 
 
-def _source_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
-    back = [link for link in layer.outgoing if link.input_gradient]
+def _source_counts(back: Sequence[Link], columns: Any, samples: Any) -> dict[str, Any]:
     dense = sum(link.dense for link in back)
     outputs = columns * sum(link.outputs for link in back if link.dense)
     return {
@@ -70,11 +91,6 @@ def _source_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -
         "unaligned": outputs * (samples // 2),
         "elements": samples * columns * sum(not link.dense for link in back),
     }
-
-
-def vertices(problem: Problem, cut: Cut, neurons: Any, samples: Any) -> Any:
-    """Blocks of a tile that holds `neurons` of a population for `samples` samples."""
-    return column_groups(neurons, cut.columns) * sample_groups(neurons, cut.columns, problem.target.workers, samples)
 
 
 def step_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Ints) -> Floats:

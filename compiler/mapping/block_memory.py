@@ -9,7 +9,7 @@ import numpy as np
 
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import Ints, ceil_div, column_groups, mask_words, sample_groups
-from snnc.compiler.mapping.network import Layer, learned_elements
+from snnc.compiler.mapping.network import Layer, learned_elements, learned_scalars
 from snnc.compiler.mapping.problem import Problem
 
 FLOAT = 4
@@ -33,14 +33,10 @@ def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples:
     found: dict[str, Ints] = {name: FLOAT * floats * samples * neurons + 0 * groups for name, floats in per_state.items()}
     found["weights"] = FLOAT * (per_neuron * neurons + scalars) + 0 * groups
     found["optimiser"] = FLOAT * problem.network.moments * ceil_div(learned * neurons, cut.replicas) + 0 * groups
-    found["gradients"] = found["gradients"] + FLOAT * shares * (learned * neurons + _learned_scalars(layer) * groups)
+    found["gradients"] = found["gradients"] + FLOAT * shares * (learned * neurons + learned_scalars(layer) * groups)
     masks = sum(source.kind == "spikes" for source in layer.sent)
     found["history"] = found["history"] + FLOAT * samples * masks * mask_words(neurons, cut.columns)
     return found
-
-
-def _learned_scalars(layer: Layer) -> int:
-    return layer.learnable_scalars + sum(link.weight_gradient and link.weight_elements == 1 for link in layer.incoming)
 
 
 def _weights(problem: Problem, layer: Layer) -> int:

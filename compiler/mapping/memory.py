@@ -32,8 +32,9 @@ def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
     for tile in layout.loss_tiles:
         used[tile] = True
         found["records"][tile] += 4 * problem.steps * problem.network.loss_width
-    received = np.max([step.traffic.received for step in steps], axis=0)
-    fragments = np.sum([step.traffic.fragments for step in steps], axis=0)
+    exchanges = [traffic for step in steps for traffic in (step.traffic, *step.after)]
+    received = np.max([traffic.received for traffic in exchanges], axis=0)
+    fragments = np.sum([traffic.fragments for traffic in exchanges], axis=0)
     found["exchange"] += received.astype(np.int64)
     found["code"] += used * problem.target.fixed_tile_bytes + (fragments * problem.target.fragment_code_bytes).astype(np.int64)
     return found

@@ -4,50 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from snnc.compiler.mapping.block_cycles import block_cycles, vertices
-from snnc.compiler.mapping.cost import worker_cycles
+from snnc.compiler.mapping.block_cycles import event_spread, shape_cycles
+from snnc.compiler.mapping.copies import copies_to_readers, local_copy_cycles, weights_to_replicas
+from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, column_sweeps, worker_cycles
+from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.further import events_of_window
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
-from snnc.compiler.mapping.network import learned_elements
-from snnc.compiler.mapping.relays import relay_cycles, relay_words
+from snnc.compiler.mapping.load import Load
+from snnc.compiler.mapping.network import learned_rows, learned_scalars
+from snnc.compiler.mapping.relays import relay_words, relay_work
+from snnc.compiler.mapping.schedule import INPUT_STAGE
+from snnc.compiler.mapping.shapes import shapes
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.traffic import (
+    FLOAT,
     Layout,
     Traffic,
     adjoints_to_blocks,
     deltas_to_sources,
     flags_to_one_tile,
     gradients_to_shares,
+    losses_to_one_tile,
     masks_to_relays,
     records_to_loss,
-    weights_to_copies,
-    weights_to_replicas,
     windows_to_blocks,
+    with_clock,
 )
 from snnc.compiler.plan import Phase
 
-
-class Load:
-    """Worker cycles on every tile: of the longest vertex, and of all vertices together."""
-
-    def __init__(self, layout: Layout) -> None:
-        self.workers = layout.problem.target.workers
-        self.longest: Floats = np.zeros(layout.problem.target.tiles)
-        self.total: Floats = np.zeros(layout.problem.target.tiles)
-
-    def add(self, tiles: Ints | int, cycles: Any, number: Any) -> None:
-        """Give tiles `number` vertices of `cycles` each."""
-        self.longest[tiles] = np.maximum(self.longest[tiles], cycles)
-        self.total[tiles] += np.asarray(cycles) * np.asarray(number)
-
-    @property
-    def cycles(self) -> Floats:
-        """Tile cycles: a worker issues once every `workers` cycles, and vertices are dealt to the workers that are free."""
-        found: Floats = np.maximum(self.workers * self.longest, self.total)
-        return found
+CONTROL: Final = 30.0
+"""Tile cycles of the control program for each superstep and copy [R]; what is left of ``Target.superstep_cycles`` sets up an exchange."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +49,15 @@ class Step:
     runs: int
     load: Load
     traffic: Traffic
+    """What moves before it."""
+    after: tuple[Traffic, ...] = ()
+    """Further exchanges, each with a barrier of its own."""
+    local: float = 0.0
+    """Cycles of copies inside tiles."""
+    programs: int = 1
+    """Supersteps and copies that it is made of."""
+    decisions: int = 0
+    """Loops that go on or end by what it found."""
 
 
 def supersteps(layout: Layout) -> tuple[Step, ...]:
@@ -66,23 +65,26 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     problem = layout.problem
     runs = problem.schedule.iterations(problem.steps)
     found = [
-        Step("forward: relays", "forward", runs, relay_load(layout, compact=True), masks_to_relays(layout)),
+        _clock_copy(layout, "forward: start", "forward"),
+        Step("forward: relays", "forward", runs, relay_load(layout, compact=True), with_clock(layout, masks_to_relays(layout))),
         *_overflow_test(layout, "forward", runs),
-        Step("forward: neurons", "forward", runs, block_load(layout, "forward"), windows_to_blocks(layout)),
+        Step("forward: neurons", "forward", runs, block_load(layout, "forward"), with_clock(layout, windows_to_blocks(layout))),
     ]
     if not problem.training:
         return tuple(found)
     sources = relay_load(layout, compact=False)
-    _add_blocks(layout, sources, "source_gradient")
+    _add_source_gradients(layout, sources)
+    neurons = with_clock(layout, windows_to_blocks(layout, backward=True))
     return (
         *found,
-        Step("loss: adjoints", "loss", 1, _loss_load(layout), records_to_loss(layout)),
-        Step("loss: sum", "loss", 1, _one_tile(layout, "reduce", problem.batch), adjoints_to_blocks(layout)),
-        Step("backward: relays and source gradients", "backward", runs, sources, deltas_to_sources(layout)),
+        Step("loss: adjoints", "loss", 1, _loss_load(layout), records_to_loss(layout), (adjoints_to_blocks(layout),)),
+        Step("loss: sum", "loss", 1, _sum_load(layout), losses_to_one_tile(layout)),
+        _clock_copy(layout, "backward: start", "backward"),
+        Step("backward: relays and source gradients", "backward", runs, sources, with_clock(layout, deltas_to_sources(layout))),
+        Step("backward: neurons", "backward", runs, block_load(layout, "backward"), neurons),
         *_overflow_test(layout, "backward", runs),
-        Step("backward: neurons", "backward", runs, block_load(layout, "backward"), windows_to_blocks(layout, backward=True)),
         *_update_steps(layout),
-        Step("update: weight copies", "update", 1, _copy_load(layout), weights_to_copies(layout)),
+        *_copy_steps(layout),
     )
 
 
@@ -99,137 +101,239 @@ def exchange_cycles(layout: Layout, traffic: Traffic) -> Floats:
 def cycles_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, tuple[int, ...]]:
     """Cycles in which each tile computes and exchanges in a whole training step."""
     compute = np.sum([step.runs * step.load.cycles for step in steps], axis=0)
-    exchange = np.sum([step.runs * exchange_cycles(layout, step.traffic) for step in steps], axis=0)
+    exchange = np.sum([step.runs * exchange_cycles(layout, each) for step in steps for each in (step.traffic, *step.after)], axis=0)
     return {"compute": tuple(compute.astype(np.int64).tolist()), "exchange": tuple(exchange.astype(np.int64).tolist())}
 
 
 def phase(layout: Layout, step: Step) -> Phase:
     """Sum up one superstep."""
-    target, traffic, cycles = layout.problem.target, step.traffic, step.load.cycles
-    tile_cycles = exchange_cycles(layout, traffic)
-    over_links = float(traffic.link.max(initial=0.0)) / target.link_bytes_per_second * target.clock_hz
-    barrier = target.link_sync_cycles if layout.placement.chips > 1 else target.sync_cycles
+    exchanges = [step.traffic, *step.after]
     return Phase(
         name=step.name,
         part=step.part,
         runs=step.runs,
-        compute=float(cycles.max()),
-        sync=barrier + target.superstep_cycles,
-        exchange=max(float(tile_cycles.max()), float(np.ceil(over_links))),
-        bytes_in=int(traffic.received.max()),
-        busiest_tile=int(cycles.argmax()),
+        compute=step.load.busiest + step.local,
+        sync=sum(_barrier(layout, traffic) for traffic in exchanges) + CONTROL * step.programs + step.decisions * _decision(layout),
+        exchange=sum(_exchange(layout, traffic) for traffic in exchanges),
+        bytes_in=int(max(traffic.received.max() for traffic in exchanges)),
+        busiest_tile=int(step.load.cycles.argmax()),
     )
+
+
+def _exchange(layout: Layout, traffic: Traffic) -> float:
+    target = layout.problem.target
+    over_links = float(traffic.link.max(initial=0.0)) / target.link_bytes_per_second * target.clock_hz
+    return max(float(exchange_cycles(layout, traffic).max()), float(np.ceil(over_links)))
+
+
+def _barrier(layout: Layout, traffic: Traffic) -> float:
+    """The barrier and the set-up of an exchange; none where nothing moves."""
+    target = layout.problem.target
+    if not traffic.fragments.any():
+        return 0.0
+    return (target.link_sync_cycles if traffic.link.any() else target.sync_cycles) + target.superstep_cycles - CONTROL
+
+
+def _decision(layout: Layout) -> float:
+    """All tiles learn how a loop goes on."""
+    target = layout.problem.target
+    return (target.link_sync_cycles if target.chips > 1 else target.sync_cycles) + target.superstep_cycles
 
 
 # ---- who computes what -----------------------------------------------------------------------------------------------
 
 
 def block_load(layout: Layout, part: str) -> Load:
-    """Blocks of all populations."""
-    load = Load(layout)
-    _add_blocks(layout, load, part)
-    return load
-
-
-def _add_blocks(layout: Layout, load: Load, part: str) -> None:
-    problem = layout.problem
+    """Blocks of all populations, and the clock."""
+    problem, load = layout.problem, _clocked(layout)
+    idle = problem.target.vertex_start_cycles
     for layer in problem.network.layers:
         if part != "forward" and not layer.gradient:
             continue
-        if part == "source_gradient" and not problem.deltas_into(layer):
+        where, cost = layout.range_of(layer), problem.costs[f"{part}.{layer.id}"]
+        draws = _draws(layout, where)
+        for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
+            cycles = shape_cycles(problem, layer, shape.columns, shape.samples, where.tile_samples, part)
+            work = [(problem.schedule.stages[layer.id], cycles - idle - cost.idle)]
+            spread = event_spread(problem, layer, shape.columns, shape.samples, part)
+            load.add(where.tiles, idle + cost.idle, shape.number, work=work, spread=spread, draws=draws)
+    return load
+
+
+def _clocked(layout: Layout) -> Load:
+    load = Load(layout.problem)
+    load.add(0, layout.problem.target.vertex_start_cycles + CLOCK)
+    return load
+
+
+def _draws(layout: Layout, where: TileRange) -> int:
+    """Blocks of a population with samples of their own: those of other column groups see the same events."""
+    cut, workers = Cut(where.replicas, where.columns), layout.problem.target.workers
+    return sum(int(sample_groups(where.neurons, cut.columns, workers, samples).max()) for _, samples in where.samples)
+
+
+def _add_source_gradients(layout: Layout, load: Load) -> None:
+    """Blocks whose outputs receive gradients, in the iterations that follow a step of any of their targets."""
+    problem = layout.problem
+    idle = problem.target.vertex_start_cycles
+    for layer in problem.network.layers:
+        targets = {problem.schedule.stages[target] - 1 for target, _ in problem.deltas_into(layer)}
+        if not layer.gradient or not targets:
             continue
-        where = layout.range_of(layer)
-        cut, held = layout.cut_of(layer), (where.tile_neurons, where.tile_samples)
-        load.add(where.tiles, block_cycles(problem, layer, cut, *held, part), vertices(problem, cut, *held))
+        where, cost = layout.range_of(layer), problem.costs[f"source_gradient.{layer.id}"]
+        for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
+            cycles = shape_cycles(problem, layer, shape.columns, shape.samples, where.tile_samples, "source_gradient") - idle - cost.idle
+            load.add(where.tiles, idle + cost.idle, shape.number, work=[(first, cycles / len(targets)) for first in sorted(targets)])
 
 
 def relay_load(layout: Layout, *, compact: bool) -> Load:
-    """Relays, one vertex each; `compact` when masks become ids as well."""
-    problem, load = layout.problem, Load(layout)
+    """Relays, one vertex each, and the clock; `compact` when masks become ids as well."""
+    problem, load = layout.problem, _clocked(layout)
+    stages = problem.schedule.stages
     for source in problem.network.sources:
         words = relay_words(problem, source, layout.ranges)
+        stage = stages.get(source.owner, INPUT_STAGE)
+        first = {bus.id: stage + bus.lag for bus in problem.buses if bus.source == source}
         for relay in layout.relays[source]:
-            load.add(relay.tile, relay_cycles(problem, source, words, relay.samples, compact=compact), 1)
+            found = relay_work(problem, source, words, relay.samples, compact=compact)
+            work = [(stage + 1, found.compacting), *((first[bus], cycles) for bus, cycles in found.shown.items())]
+            load.add(relay.tile, found.always, work=work, spread=found.spread, draws=len(layout.relays[source]))
     return load
 
 
 def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
-    """Exact mode with limited windows asks in every iteration whether further windows are needed."""
-    limited = layout.problem.limited
-    if not limited:
+    """Exact mode with limited windows asks in every iteration whether further windows are needed, and shows those."""
+    problem = layout.problem
+    if not problem.limited:
         return ()
-    flags = sum(len(layout.relays[bus.source]) for bus in limited)
-    return (Step(f"{part}: test for further windows", part, runs, _one_tile(layout, "reduce", flags), flags_to_one_tile(layout)),)
+    test, rounds = Load(problem), round(problem.further_windows)
+    flags = sum(len(layout.relays[bus.source]) for bus in problem.limited)
+    test.add(0, problem.target.vertex_start_cycles + worker_cycles(problem.costs["decide"], elements=flags))
+    asked = Step(f"{part}: test for further windows", part, runs + rounds, test, flags_to_one_tile(layout), decisions=1)
+    if rounds == 0:
+        return (asked,)
+    read, shown = with_clock(layout, windows_to_blocks(layout)), with_clock(layout, Traffic.none(problem))
+    return (
+        asked,
+        Step(f"{part}: further windows", part, rounds, _round_load(layout, part), read),
+        Step(f"{part}: next windows", part, rounds, _next_load(layout), shown),
+    )
 
 
-def _one_tile(layout: Layout, codelet: str, elements: int) -> Load:
-    load = Load(layout)
-    cost = layout.problem.costs[codelet]
-    tile = layout.loss_tiles[0] if layout.loss_tiles else 0
-    load.add(tile, layout.problem.target.vertex_start_cycles + worker_cycles(cost, elements=elements), 1)
+def _round_load(layout: Layout, part: str) -> Load:
+    """Blocks add further windows: forward all but the last, backward all but the first."""
+    problem, load = layout.problem, Load(layout.problem)
+    most = max(1, round(problem.rounds))
+    windows = range(most) if part == "forward" else range(1, most + 1)
+    limited = {bus.id for bus in problem.limited}
+    for layer in problem.network.layers:
+        links = [link for link in layer.incoming if problem.bus_of[link.id] in limited and (part == "forward" or link.weight_gradient)]
+        if not links:
+            continue
+        where = layout.range_of(layer)
+        cost = problem.costs[f"{'gather' if part == 'forward' else 'weight_round'}.{layer.id}"]
+        dense = sum(problem.window_events(link, w) for link in links if link.dense for w in windows) / most
+        other = sum(problem.window_events(link, w) for link in links if not link.dense for w in windows) / most
+        for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
+            lists = shape.samples * sum(link.dense for link in links)
+            counts = {"sweeps": lists * column_sweeps(shape.columns, EVENT_SWEEP), "held": lists * shape.columns}
+            counts |= {"samples": shape.samples, "events": shape.samples * dense, "ids": shape.samples * other}
+            load.add(where.tiles, problem.target.vertex_start_cycles + worker_cycles(cost, columns=shape.columns, **counts), shape.number)
+    return load
+
+
+def _next_load(layout: Layout) -> Load:
+    """Relays of limited buses show their next windows."""
+    problem, load = layout.problem, Load(layout.problem)
+    cost, most = problem.costs["next_window"], max(1, round(problem.rounds))
+    for source in dict.fromkeys(bus.source for bus in problem.limited):
+        mean, variance = problem.events(source), problem.event_variance(source)
+        buses = [bus for bus in problem.limited if bus.source == source]
+        ids = sum(events_of_window(mean, variance, bus.capacity, w) for bus in buses for w in range(1, most + 1)) / most
+        for relay in layout.relays[source]:
+            cycles = worker_cycles(cost, samples=relay.samples, elements=relay.samples * ids)
+            load.add(relay.tile, problem.target.vertex_start_cycles + cycles)
+    return load
+
+
+def _sum_load(layout: Layout) -> Load:
+    """The losses of all samples, and the learning rate."""
+    problem, load = layout.problem, Load(layout.problem)
+    cost, start = problem.costs["reduce"], problem.target.vertex_start_cycles
+    load.add(0, start + worker_cycles(cost, elements=problem.batch))
+    load.add(0, start + problem.costs["update"].start)
     return load
 
 
 def _loss_load(layout: Layout) -> Load:
-    problem, load = layout.problem, Load(layout)
+    problem, load = layout.problem, Load(layout.problem)
     elements = problem.steps * problem.network.loss_width
-    cycles = problem.target.vertex_start_cycles + worker_cycles(problem.costs["loss"], samples=1, elements=elements)
-    for tile in layout.loss_tiles:
-        load.add(tile, cycles, 1)
+    load.add(
+        np.array(layout.loss_tiles), problem.target.vertex_start_cycles + worker_cycles(problem.costs["loss"], samples=1, elements=elements)
+    )
     return load
 
 
-def _update_steps(layout: Layout) -> tuple[Step, ...]:
-    """The optimiser; around it, when populations are replicated, what their replicas exchange."""
+def _clock_copy(layout: Layout, name: str, part: str) -> Step:
+    """The iteration counter is set by a copy inside a tile."""
     nothing = Traffic.none(layout.problem)
+    return Step(name, part, 1, Load(layout.problem), nothing, local=local_copy_cycles(FLOAT))
+
+
+def _update_steps(layout: Layout) -> tuple[Step, ...]:
+    """Private gradients of replicated populations are summed first; then the optimiser."""
+    optimiser = Step("update: optimiser", "update", 1, _update_load(layout), gradients_to_shares(layout))
     if all(where.replicas == 1 for where in layout.placement.ranges):
-        return (Step("update: optimiser", "update", 1, _update_load(layout), nothing),)
-    return (
-        Step("update: private gradients", "update", 1, _private_load(layout), nothing),
-        Step("update: optimiser", "update", 1, _update_load(layout), gradients_to_shares(layout)),
-        Step("update: replicas", "update", 1, Load(layout), weights_to_replicas(layout)),
-    )
+        return (optimiser,)
+    return Step("update: private gradients", "update", 1, _private_load(layout), Traffic.none(layout.problem)), optimiser
+
+
+def _copy_steps(layout: Layout) -> Iterator[Step]:
+    """New weights go to all replicas and to the sources."""
+    for name, moves in (("update: replicas", weights_to_replicas(layout)), ("update: weight copies", copies_to_readers(layout))):
+        found = list(moves)
+        if found:
+            first, *rest = [move.traffic for move in found]
+            local = sum(move.local for move in found)
+            yield Step(name, "update", 1, Load(layout.problem), first, tuple(rest), local, len(found))
 
 
 def _private_load(layout: Layout) -> Load:
     """Each column group of a replicated population sums its private gradients into the first of them."""
-    problem, load = layout.problem, Load(layout)
+    problem, load = layout.problem, Load(layout.problem)
     for where, groups, elements in _updated(layout):
         if where.replicas > 1:
             shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
             cost = worker_cycles(problem.costs["update"], products=(shares - 1) * ceil_div(elements, 2))
-            load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups)
+            load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * (shares > 1))
     return load
 
 
 def _update_load(layout: Layout) -> Load:
-    """The first block of each column group sums gradients and updates its share of the parameters."""
-    problem, load = layout.problem, Load(layout)
+    """The first block of each column group sums gradients and updates its share of a parameter; those of all neurons on one tile."""
+    problem, load = layout.problem, Load(layout.problem)
+    cost, start = problem.costs["update"], problem.target.vertex_start_cycles
     for where, groups, elements in _updated(layout):
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-        mine, parts = (elements, shares) if where.replicas == 1 else (ceil_div(elements, where.replicas), where.replicas)
-        cost = worker_cycles(problem.costs["update"], elements=mine, products=(parts - 1) * ceil_div(mine, 2))
-        load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups)
+        mine, parts = (elements, shares) if where.replicas == 1 else (elements / where.replicas, where.replicas)
+        load.add(where.tiles, start + worker_cycles(cost, elements=mine, products=(parts - 1) * ceil_div(mine, 2)), groups)
+    for layer in problem.network.layers:
+        where = layout.range_of(layer)
+        blocks = sum(
+            int(shape.number.sum())
+            for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers)
+        )
+        load.add(where.starts[0], start + worker_cycles(cost, elements=1, products=blocks - 1), learned_scalars(layer))
     return load
 
 
 def _updated(layout: Layout) -> Iterator[tuple[TileRange, Ints, Any]]:
-    """Populations with learned parameters: column groups of every tile, and elements of the largest group."""
+    """Every learned parameter with values of each neuron: column groups of every tile of a size, and elements of such a group."""
     for layer in layout.problem.network.layers:
-        learned = sum(learned_elements(layer).values())
-        if learned:
-            where = layout.range_of(layer)
-            groups = np.maximum(column_groups(where.tile_neurons, where.columns), 1)
-            yield where, groups, learned * ceil_div(where.tile_neurons, groups)
-
-
-def _copy_load(layout: Layout) -> Load:
-    problem, load = layout.problem, Load(layout)
-    for layer in problem.network.layers:
         where = layout.range_of(layer)
-        outputs = sum(link.outputs for link in layer.outgoing if link.dense and link.input_gradient and link.weight_gradient)
-        if outputs:
-            groups = column_groups(where.tile_neurons, where.columns)
-            cost = worker_cycles(problem.costs["transpose"], elements=outputs * ceil_div(where.tile_neurons, groups))
-            load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups)
-    return load
+        groups = np.maximum(column_groups(where.tile_neurons, where.columns), 1)
+        size, larger = where.tile_neurons // groups, where.tile_neurons % groups
+        for rows in learned_rows(layer):
+            for columns, number in ((size + 1, larger), (size, groups - larger)):
+                elements = rows * columns + (rows * columns % 2 if rows > 1 else 0)
+                yield where, number, elements

@@ -8,8 +8,9 @@ from functools import cached_property
 
 from snnc.compiler.mapping.buses import Bus, store_bytes
 from snnc.compiler.mapping.cost import CodeletCost
+from snnc.compiler.mapping.further import events_of_window, expected_rounds, probability_below
 from snnc.compiler.mapping.network import Layer, Link, Network, Source
-from snnc.compiler.mapping.schedule import Schedule
+from snnc.compiler.mapping.schedule import INPUT_STAGE, Schedule
 from snnc.compiler.plan import Mode
 from snnc.compiler.target import Target
 
@@ -59,9 +60,45 @@ class Problem:
         """Expected events of a sample and step."""
         return source.width * self.activity.get(source.buffer, 0.0)
 
-    def window_events(self, link: Link) -> float:
-        """Expected events of a sample in the first window that `link` reads."""
-        return min(self.events(link.source), self.bus[self.bus_of[link.id]].capacity)
+    def event_variance(self, source: Source) -> float:
+        """Variance of the events of a sample and step: each value fires on its own."""
+        rate = self.activity.get(source.buffer, 0.0)
+        return source.width * rate * (1.0 - rate)
+
+    def window_events(self, link: Link, window: int = 0) -> float:
+        """Expected events of a sample in one window that `link` reads, the first being 0."""
+        bus, mean, variance = self.bus[self.bus_of[link.id]], self.events(link.source), self.event_variance(link.source)
+        if bus.capacity >= bus.source.width:
+            return mean
+        return events_of_window(mean, variance, bus.capacity, window if self.mode == "exact" else 0)
+
+    @cached_property
+    def rounds(self) -> float:
+        """Expected further windows of a step that shows some limited bus."""
+        return self.further_windows / (self.steps * len(self._shown_together)) if self.limited else 0.0
+
+    @cached_property
+    def further_windows(self) -> float:
+        """Expected further windows of a sequence in one direction."""
+        found = 0.0
+        for buses in self._shown_together.values():
+            limited = [(self.events(b.source), self.event_variance(b.source), b.capacity, b.source.width) for b in buses]
+            found += self.steps * expected_rounds(limited, self.batch)
+        return found
+
+    @cached_property
+    def _shown_together(self) -> Mapping[int, list[Bus]]:
+        """Limited buses by the iterations, modulo the interval, in which they show a step."""
+        found: dict[int, list[Bus]] = {}
+        for bus in self.limited:
+            first = self.schedule.stages.get(bus.source.owner, INPUT_STAGE) + bus.lag
+            found.setdefault(first % self.schedule.interval, []).append(bus)
+        return found
+
+    def window_variance(self, link: Link) -> float:
+        """Variance of the events of a sample in the first window that `link` reads; a full window does not vary."""
+        bus, variance = self.bus[self.bus_of[link.id]], self.event_variance(link.source)
+        return variance * probability_below(self.events(link.source), variance, bus.capacity, bus.source.width)
 
     def buses_into(self, layer: Layer) -> tuple[Bus, ...]:
         """Distinct buses that `layer` reads."""

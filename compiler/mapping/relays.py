@@ -24,20 +24,40 @@ def relay_words(problem: Problem, source: Source, ranges: Mapping[str, TileRange
     return int(mask_words(where.neurons, where.columns).sum())
 
 
-def relay_cycles(problem: Problem, source: Source, words: int, samples: Any, *, compact: bool) -> Any:
-    """Worker cycles of one run of a relay with `samples` samples (a number or an array), the start of its vertex included."""
+@dataclass(frozen=True)
+class RelayWork:
+    """Worker cycles of one run of a relay: always, in iterations that follow a step of its source, and while a bus shows a step."""
+
+    always: Any
+    compacting: Any
+    shown: Mapping[str, Any]
+    spread: Any
+    """Standard deviation, from the events of its samples."""
+
+    @property
+    def cycles(self) -> Any:
+        """All of it."""
+        return self.always + self.compacting + sum(self.shown.values())
+
+
+def relay_work(problem: Problem, source: Source, words: int, samples: Any, *, compact: bool) -> RelayWork:
+    """Expected worker cycles of a relay with `samples` samples (a number or an array), the start of its vertex included."""
     buses = [bus for bus in problem.buses if bus.source == source]
     compacts = compact and not source.external
     if source.kind != "spikes":
-        name, counts = "relay_values", {"elements": float(source.width * (len(buses) + compacts))}
-    else:
-        events = problem.events(source)
-        copied = sum(copied_words(min(events, bus.capacity), source.width) for bus in buses)
-        name, counts = "relay_events" if compacts else "relay_input", {"elements": copied}
-        if compacts:
-            counts |= {"words": ceil_div(words, 4), "hits": _hits(source, words, events), "ids": events}
-    scaled = {key: samples * value for key, value in counts.items()}
-    return problem.target.vertex_start_cycles + worker_cycles(problem.costs[name], samples=samples, **scaled)
+        cost = problem.costs["relay_values"]
+        size = samples * source.width
+        always = worker_cycles(cost, samples=samples, elements=size * len(buses))
+        return RelayWork(problem.target.vertex_start_cycles + always, cost.element * size * compacts, {}, 0.0)
+    cost, events = problem.costs["relay_events" if compacts else "relay_input"], problem.events(source)
+    shown = {bus.id: cost.element * samples * copied_words(min(events, bus.capacity), source.width) for bus in buses}
+    compacting, each = 0.0, cost.element * len(buses) * copied_words(1.0, source.width)
+    if compacts:
+        hits = _hits(source, words, events)
+        compacting = samples * (worker_cycles(cost, words=ceil_div(words, 4), hits=hits, ids=events) - cost.start)
+        each += cost.id + cost.word_hit * max(0.0, 1.0 - 4.0 * hits / max(words, 1))
+    always = problem.target.vertex_start_cycles + worker_cycles(cost, samples=samples)
+    return RelayWork(always, compacting, shown, each * np.sqrt(samples * problem.event_variance(source)))
 
 
 def copied_words(ids: float, width: int) -> float:
@@ -57,7 +77,7 @@ def _share(problem: Problem, source: Source, words: int, most: int, batch: int) 
     directions = (True, False) if problem.training else (True,)
 
     each = np.arange(1, most + 1)
-    compute = sum(problem.target.workers * relay_cycles(problem, source, words, each, compact=forward) for forward in directions)
+    compute = sum(problem.target.workers * relay_work(problem, source, words, each, compact=forward).cycles for forward in directions)
     fragments = len(directions) * len(buses) * (2 if source.kind == "spikes" else 1) * ceil_div(batch, each)
     return 1 + int(np.argmin(compute + fragments * problem.target.fragment_cycles))
 

@@ -19,14 +19,16 @@ import numpy as np
 
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, mask_words
-from snnc.compiler.mapping.network import Layer, Source, learned_elements
+from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, mask_words, sample_groups
+from snnc.compiler.mapping.network import Layer, Source, learned_rows, learned_scalars
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.plan import Relay
 
 FLOAT = 4
+RATES = 2 * FLOAT
+"""What every update reads: the step size and a correction."""
 
 
 @dataclass(eq=False)
@@ -88,28 +90,51 @@ def common(a: tuple[int, int], b: tuple[int, int]) -> int:
     return max(0, min(a[0] + a[1], b[0] + b[1]) - max(a[0], b[0]))
 
 
+def with_clock(layout: Layout, traffic: Traffic) -> Traffic:
+    """Every vertex of an iteration reads the iteration's number, which lies on tile 0."""
+    used = np.zeros(layout.problem.target.tiles, dtype=bool)
+    for where in layout.placement.ranges:
+        used[where.tiles] = True
+    for relays in layout.relays.values():
+        used[[relay.tile for relay in relays]] = True
+    used[0] = False
+    send_to_all(layout, traffic, 0, np.flatnonzero(used), FLOAT)
+    return traffic
+
+
+def send_to_all(layout: Layout, traffic: Traffic, home: int, tiles: Ints, size: int) -> None:
+    """Each of `tiles` receives the same `size` bytes from the tile `home`."""
+    traffic.add(tiles, size, 1)
+    traffic.sent[home] += size * (len(tiles) > 0)
+    per_chip = layout.problem.target.tiles_per_chip
+    for chip in set((tiles // per_chip).tolist()) - {home // per_chip}:
+        traffic.link[chip] += size
+
+
 def masks_to_relays(layout: Layout) -> Traffic:
     """Before F1: spike masks (values) of populations go to the relays of their samples."""
     traffic = Traffic.none(layout.problem)
     for layer in layout.problem.network.layers:
         where = layout.range_of(layer)
-        groups = column_groups(where.neurons, where.columns)
         for source in layer.sent:
-            words = mask_words(where.neurons, where.columns) if source.kind == "spikes" else where.neurons
+            rows = mask_words(where.neurons, where.columns) if source.kind == "spikes" else where.neurons
             for relay in layout.relays[source]:
-                _gather(layout, traffic, where, relay.tile, (relay.sample, relay.samples), (FLOAT * words, groups))
-            traffic.sent[where.tiles] += FLOAT * where.tile_samples * np.tile(words, where.replicas)
+                _gather(layout, traffic, where, relay.tile, (relay.sample, relay.samples), rows)
+            traffic.sent[where.tiles] += FLOAT * where.tile_samples * np.tile(rows, where.replicas)
     return traffic
 
 
-def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], of_a_tile: tuple[Ints, Ints]) -> None:
-    """`tile` receives what the tiles of `where` hold for some samples: (bytes a sample, fragments) of each tile of a replica."""
-    size, pieces = of_a_tile
+def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], rows: Ints) -> None:
+    """`tile` receives some samples of the rows ``[samples of a replica]`` that each tile of a replica holds.
+
+    Rows of one tile follow each other: all their samples are one piece, fewer are one piece a row.
+    """
     for replica in where.replicas_with(*samples):
         overlap = common(where.samples[replica], samples)
+        pieces = np.minimum(rows, 1) if overlap == where.samples[replica][1] else rows
         own = tile - where.starts[replica]
         local = 0 <= own < where.width
-        moved = overlap * (int(size.sum()) - (int(size[own]) if local else 0))
+        moved = FLOAT * overlap * (int(rows.sum()) - (int(rows[own]) if local else 0))
         traffic.add(tile, moved, int(pieces.sum()) - (int(pieces[own]) if local else 0))
         _over_links(layout, traffic, where.of(replica), tile, moved)
 
@@ -177,14 +202,14 @@ def deltas_to_sources(layout: Layout) -> Traffic:
 
 def _read_all(layout: Layout, traffic: Traffic, reader: TileRange, writer: TileRange) -> None:
     """Each tile of `reader` reads what all tiles of `writer` hold for its samples, but for what it holds itself."""
-    groups = column_groups(writer.neurons, writer.columns)
     for r, wanted in enumerate(reader.samples):
         for w in writer.replicas_with(*wanted):
             size = FLOAT * common(wanted, writer.samples[w])
             tiles, sources = reader.of(r), writer.of(w)
-            traffic.add(tiles, size * int(writer.neurons.sum()), int(groups.sum()))
+            pieces = np.minimum(writer.neurons, 1) if common(wanted, writer.samples[w]) == writer.samples[w][1] else writer.neurons
+            traffic.add(tiles, size * int(writer.neurons.sum()), int(pieces.sum()))
             both, _, own = np.intersect1d(tiles, sources, assume_unique=True, return_indices=True)
-            traffic.add(both, -size * writer.neurons[own], -groups[own])
+            traffic.add(both, -size * writer.neurons[own], -pieces[own])
             home = set(layout.chips_of(sources))
             for chip in layout.chips_of(tiles):
                 if home != {chip}:
@@ -200,86 +225,89 @@ def _over_links(layout: Layout, traffic: Traffic, writers: Ints, tile: int, size
 
 
 def records_to_loss(layout: Layout) -> Traffic:
-    """Before L1: the records of each sample go to the tile of its loss."""
-    problem, traffic = layout.problem, Traffic.none(layout.problem)
-    if problem.network.loss_layer is None:
-        return traffic
-    where = layout.range_by_id(problem.network.loss_layer)
-    groups = column_groups(where.neurons, where.columns)
-    size = problem.steps * FLOAT
-    for sample, tile in enumerate(layout.loss_tiles):
-        _gather(layout, traffic, where, tile, (sample, 1), (size * where.neurons, groups))
-    traffic.sent[where.tiles] += size * where.tile_samples * where.tile_neurons
-    return traffic
+    """Before L1: the records of each sample go to the tile of its loss, one piece for each block that holds it."""
+    return _samples_of_blocks(layout, to_loss=True)
 
 
 def adjoints_to_blocks(layout: Layout) -> Traffic:
-    """Behind L1: the adjoints of the records return to the blocks, the losses go to one tile."""
+    """Behind L1: the adjoints of the records return to the blocks."""
+    return _samples_of_blocks(layout, to_loss=False)
+
+
+def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> Traffic:
     problem, traffic = layout.problem, Traffic.none(layout.problem)
     if problem.network.loss_layer is None:
         return traffic
     where = layout.range_by_id(problem.network.loss_layer)
-    groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
-    traffic.add(where.tiles, problem.steps * FLOAT * where.tile_samples * where.tile_neurons, where.tile_samples * groups)
-    first = layout.loss_tiles[0]
-    traffic.add(first, FLOAT * problem.batch, len(set(layout.loss_tiles)))
+    size, groups = problem.steps * FLOAT * where.neurons, column_groups(where.neurons, where.columns)
+    for sample, tile in enumerate(layout.loss_tiles):
+        (replica,) = where.replicas_with(sample, 1)
+        shares = sample_groups(where.neurons, where.columns, problem.target.workers, where.samples[replica][1])
+        # Blocks of one sample follow each other in memory.
+        pieces = np.where(shares == where.samples[replica][1], np.minimum(groups, 1), groups)
+        away = where.of(replica) != tile
+        if to_loss:
+            traffic.add(tile, int(size[away].sum()), int(pieces[away].sum()))
+            traffic.sent[where.of(replica)] += size * away
+            _over_links(layout, traffic, where.of(replica), tile, int(size[away].sum()))
+        else:
+            traffic.add(where.of(replica), size * away, pieces * away)
+            traffic.sent[tile] += int(size[away].sum())
+            _over_links(layout, traffic, np.array([tile]), int(where.of(replica)[0]), int(size[away].sum()))
+    return traffic
+
+
+def losses_to_one_tile(layout: Layout) -> Traffic:
+    """Before L2: the losses of all samples go to tile 0."""
+    traffic = Traffic.none(layout.problem)
+    tiles = np.array(layout.loss_tiles)
+    away = int((tiles != 0).sum())
+    traffic.add(0, FLOAT * away, away)
+    traffic.sent[tiles[tiles != 0]] += FLOAT
+    for tile in tiles.tolist():
+        _over_links(layout, traffic, np.array([tile]), 0, FLOAT)
     return traffic
 
 
 def gradients_to_shares(layout: Layout) -> Traffic:
-    """Before U1: each replica gathers its share of the gradients from all others."""
-    return _between_replicas(layout, gathers=True)
-
-
-def weights_to_replicas(layout: Layout) -> Traffic:
-    """Behind U1: each replica receives the shares that others updated."""
-    return _between_replicas(layout, gathers=False)
-
-
-def _between_replicas(layout: Layout, *, gathers: bool) -> Traffic:
+    """Before U1: each replica gathers its share of the gradients from all others; every tile reads the learning rate."""
     problem, traffic = layout.problem, Traffic.none(layout.problem)
+    updates = np.zeros(problem.target.tiles, dtype=bool)
     for layer in problem.network.layers:
-        where, learned = layout.range_of(layer), learned_elements(layer)
-        if where.replicas == 1 or not sum(learned.values()):
-            continue
-        others = where.replicas - 1
-        share = FLOAT * sum(learned.values()) * where.tile_neurons / where.replicas
-        parameters = sum(count > 0 for count in learned.values())
-        groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
-        traffic.add(where.tiles, others * share, others * groups * parameters)
-        traffic.sent[where.tiles] += others * share if gathers else share
-        homes = [set(layout.chips_of(where.of(r))) for r in range(where.replicas)]
-        for r, home in enumerate(homes):
-            away = sum(other != home for other in homes)
-            traffic.link[min(home)] += away * float(share[r * where.width : (r + 1) * where.width].sum())
-    return traffic
-
-
-def weights_to_copies(layout: Layout) -> Traffic:
-    """Before U2's end: the source-side copies are refreshed from the targets' weights."""
-    problem, traffic = layout.problem, Traffic.none(layout.problem)
+        if learned_rows(layer):
+            updates[layout.range_of(layer).tiles] = True
+    updates[0] = False
+    send_to_all(layout, traffic, 0, np.flatnonzero(updates), RATES)
     for layer in problem.network.layers:
         where = layout.range_of(layer)
-        for link in layer.outgoing:
-            if not link.input_gradient or not link.weight_gradient:
-                continue
-            target = layout.range_by_id(link.target)
-            groups = int(column_groups(target.neurons, target.columns).sum())
-            each = FLOAT * (link.outputs if link.dense else int(link.weight_elements > 1))
-            traffic.add(where.tiles, each * where.tile_neurons, groups)
-            traffic.sent[target.tiles] += FLOAT * link.inputs * target.tile_neurons * min(1, where.replicas / target.replicas)
-            for r in range(where.replicas):
-                homes = layout.chips_of(where.of(r))
-                origin = set(layout.chips_of(target.of(r * target.replicas // where.replicas)))
-                for chip in homes:
-                    if origin != {chip}:
-                        traffic.link[chip] += each * layer.neurons / len(homes)
+        for each in learned_rows(layer):
+            between_replicas(layout, traffic, where, each, gathers=True)
+        if learned_scalars(layer):
+            groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
+            shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+            away = where.tiles != where.starts[0]
+            moved = learned_scalars(layer) * FLOAT * int((groups * shares)[away].sum())
+            traffic.add(where.starts[0], moved, learned_scalars(layer) * int(away.sum()))
     return traffic
+
+
+def between_replicas(layout: Layout, traffic: Traffic, where: TileRange, rows: int, *, gathers: bool) -> None:
+    """Shares of one parameter travel between the replicas of a population: each gathers its own, or sends it to all others."""
+    if where.replicas == 1:
+        return
+    others = where.replicas - 1
+    share = FLOAT * rows * where.tile_neurons / where.replicas
+    traffic.add(where.tiles, others * share, others * np.tile(column_groups(where.neurons, where.columns), where.replicas))
+    traffic.sent[where.tiles] += others * share if gathers else share
+    homes = [set(layout.chips_of(where.of(r))) for r in range(where.replicas)]
+    for r, home in enumerate(homes):
+        away = sum(other != home for other in homes)
+        traffic.link[min(home)] += away * float(share[r * where.width : (r + 1) * where.width].sum())
 
 
 def flags_to_one_tile(layout: Layout) -> Traffic:
     """Before the test for overflow: a flag from every relay of a limited bus."""
     traffic = Traffic.none(layout.problem)
-    flags = sum(len(layout.relays[bus.source]) for bus in layout.problem.limited)
+    flags = sum(relay.tile != 0 for bus in layout.problem.limited for relay in layout.relays[bus.source])
     traffic.add(0, FLOAT * flags, flags)
     return traffic

@@ -56,11 +56,12 @@ std::uint64_t callMulti(const VertexCall &call, unsigned workers) {
 
 Executor::Executor(const Target &target)
     : workers_(target.getNumWorkerContexts()), supervisorCycles_(target.getEmulatorModel().supervisorCycles),
+      startCycles_(std::uint64_t(target.getEmulatorModel().vertexStartCycles)),
       threshold_(chosenThreshold()), pool_(Pool::defaultThreads()), threads_(pool_.threads()) {}
 
-std::uint64_t Executor::cyclesOf(const VertexCall &call, std::uint64_t counted, Thread &thread) {
+std::uint64_t Executor::cyclesOf(const VertexCall &call, std::uint64_t counted, Thread &thread) const {
   if (counted)
-    return counted;
+    return counted + startCycles_;
   if (call.guess != noGuess)
     thread.guessed[call.guess] = 1;
   return call.cycles;
