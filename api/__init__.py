@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from snnc.compiling import compile as compile
     from snnc.compiling import open as open
     from snnc.converting import ann2snn as ann2snn
+    from snnc.estimating import Estimate as Estimate
+    from snnc.estimating import estimate as estimate
+    from snnc.exploring import explore as explore
     from snnc.frontends.connections import AvgPool as AvgPool
     from snnc.frontends.connections import Conv as Conv
     from snnc.frontends.connections import Dense as Dense
@@ -71,6 +74,7 @@ _HOMES: Final = {
     "CrossEntropy": "snnc.losses:cross_entropy",
     "CubaLIF": "snnc.compiler.neurons:CubaLIF",
     "Dense": "snnc.frontends.connections:Dense",
+    "Estimate": "snnc.estimating:Estimate",
     "FanIn": "snnc.frontends.initialisers:FanIn",
     "Flatten": "snnc.frontends.connections:Flatten",
     "Graph": "snnc.compiler.graph:Graph",
@@ -107,6 +111,8 @@ _HOMES: Final = {
     "XavierUniform": "snnc.frontends.initialisers:XavierUniform",
     "ann2snn": "snnc.converting:ann2snn",
     "compile": "snnc.compiling:compile",
+    "estimate": "snnc.estimating:estimate",
+    "explore": "snnc.exploring:explore",
     "from_torch": "snnc.frontends.torch_modules:from_torch",
     "load": "snnc.loading:load_model",
     "open": "snnc.compiling:open",

@@ -12,6 +12,7 @@ from snnc.backends.reference.forward import run_forward
 from snnc.backends.reference.memory import Memory
 from snnc.compiler.graph import Array
 from snnc.compiler.step_program import StepProgram
+from snnc.errors import OptionValueError
 
 GRAIN = 8
 """Capacities are multiples of this."""
@@ -26,7 +27,7 @@ class Activity:
     mean
         A value and step.
     peak
-        The most in one step of one sample.
+        The most in one step of one sample, of buffers that were measured.
     source
         Where it was measured.
     """
@@ -42,6 +43,23 @@ class Activity:
         return {name: min(wanted[name], widths[name]) for name in wanted}
 
 
+def assumed_activity(program: StepProgram, value: float) -> Activity:
+    """Assume `value` spikes a value and step of every source that sends spikes.
+
+    Raises
+    ------
+    OptionValueError
+        It is no share of neurons.
+    """
+    if not 0 <= value <= 1:
+        raise OptionValueError(f"the activity is {value}; it is spikes a neuron and step, between 0 and 1.")
+    return Activity(dict.fromkeys(_sending(program), value), {}, f"{value:g} assumed")
+
+
+def _sending(program: StepProgram) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(c.source_buffer for c in program.connections if c.event_driven))
+
+
 def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: str) -> Activity:
     """Run `inputs` (input id -> [T, B, *shape]) and count spikes."""
     steps, batch = next(iter(inputs.values())).shape[:2]
@@ -53,7 +71,7 @@ def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: 
     for t in range(steps):
         for op in program.forward:
             run_forward(op, memory, t)
-    sending = dict.fromkeys(c.source_buffer for c in program.connections if c.event_driven)
+    sending = _sending(program)
     counts = {name: memory[name].reshape(steps, batch, -1).sum(axis=-1) for name in sending}
     mean = {name: float(memory[name].mean()) for name in sending}
     return Activity(mean, {name: int(count.max()) for name, count in counts.items()}, source)

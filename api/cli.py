@@ -11,10 +11,12 @@ from typing import Final
 
 import typer
 
+from snnc.commands.bench import bench
 from snnc.commands.check import check
 from snnc.commands.compile import compile_
 from snnc.commands.convert import convert
 from snnc.commands.doctor import doctor
+from snnc.commands.explore import explore
 from snnc.commands.inspect import inspect
 from snnc.commands.run import run
 from snnc.commands.targets import targets
@@ -73,6 +75,8 @@ def make_app() -> typer.Typer:
         "verify": verify,
         "convert": convert,
         "inspect": inspect,
+        "explore": explore,
+        "bench": bench,
         "targets": targets,
         "doctor": doctor,
     }

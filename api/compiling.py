@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,9 @@ from snnc.loading import is_project, load_model, load_project
 from snnc.options import REFERENCE, Options, options
 from snnc.project import TRAINED, Compiled, compile_graph, read_project, read_trained, write_project
 from snnc.session import Session, with_own_name
+
+if TYPE_CHECKING:
+    from snnc.activity import Activity
 
 Data = Mapping[str, npt.ArrayLike] | npt.ArrayLike
 Model = str | Path | Graph | Network
@@ -122,7 +125,7 @@ def open(folder: str | Path) -> Session:
 
 def open_graph(graph: Graph, chosen: Options, calibrate: Data | None = None) -> Session:
     """Compile `graph` and open it, in a temporary folder where it needs one."""
-    compiled = _compiled(graph, chosen, calibrate, "the given data")
+    compiled = _compiled(graph, chosen, calibrate)
     if compiled.plan is None:
         return Session(open_engine_of(compiled, None), compiled)
     above = Path(tempfile.mkdtemp(prefix="snnc-"))
@@ -137,8 +140,7 @@ def open_graph(graph: Graph, chosen: Options, calibrate: Data | None = None) -> 
 
 def compile_to_folder(graph: Graph, chosen: Options, folder: Path, data: Path | Data | None = None) -> Compiled:
     """Compile `graph` and write its project, whole or not at all; `data` is for the activity."""
-    source = data.name if isinstance(data, Path) else "the given data"
-    compiled = _compiled(graph, chosen, calibration(data, graph) if isinstance(data, Path) else data, source)
+    compiled = _compiled(graph, chosen, data)
     with whole_folder(folder) as beside:
         write_project(compiled, beside)
     return compiled
@@ -188,14 +190,21 @@ def _set_input_kind(graph: Graph, kind: str) -> None:
         graph.nx.nodes[name]["operation"] = Input(operation.shape, kind, operation.layout)  # type: ignore[arg-type]  # checked above
 
 
-def _compiled(graph: Graph, chosen: Options, calibrate: Data | None, source: str) -> Compiled:
-    if calibrate is None or chosen.target == REFERENCE:
+def _compiled(graph: Graph, chosen: Options, data: Path | Data | None) -> Compiled:
+    if data is None or chosen.target == REFERENCE:
         return compile_graph(graph, chosen)
+    return compile_graph(graph, chosen, measured_activity(graph, chosen, data))
+
+
+def measured_activity(graph: Graph, chosen: Options, data: Path | Data) -> Activity:
+    """Count how often the neurons of `graph` fire on `data`, an archive or inputs in the layout of the model."""
     from snnc.activity import measure_activity
     from snnc.compiler.lower import lower
 
+    source = data.name if isinstance(data, Path) else "the given data"
+    inputs = calibration(data, graph) if isinstance(data, Path) else data
     program = lower(graph, steps=chosen.steps)
-    return compile_graph(graph, chosen, measure_activity(program, sequences(program, calibrate), f"measured on {source}"))
+    return measure_activity(program, sequences(program, inputs), f"measured on {source}")
 
 
 def open_engine_of(compiled: Compiled, folder: Path | None) -> Engine:

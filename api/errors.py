@@ -77,6 +77,24 @@ class ConversionFormatError(SnncError):
     code = "SNNC-E540"
 
 
+class EstimateError(SnncError):
+    """An estimate is asked for that no machine gives, or together with an option that needs the emitted program."""
+
+    code = "SNNC-E543"
+
+
+class ExploreError(SnncError):
+    """A list of machines, batch sizes or activities to explore cannot be read, or the drawing has no such format."""
+
+    code = "SNNC-E544"
+
+
+class BenchError(SnncError):
+    """There is no such suite of measurements, or none of its networks has such a name."""
+
+    code = "SNNC-E545"
+
+
 class InternalError(SnncError):
     """A fault in snnc itself."""
 
@@ -87,3 +105,9 @@ class FilledBufferError(SnncError):
     """An array of past values is given for a buffer that starts with zeros."""
 
     code = "SNNC-E532"
+
+
+class UnknownBenchmarkError(SnncError):
+    """No benchmark, or suite of benchmarks, has that name."""
+
+    code = "SNNC-E550"

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -20,7 +21,6 @@ from snnc.compiler.passes.fill_sparse import FillSparse
 from snnc.compiler.plan import Plan
 from snnc.compiler.sparse import entries_of
 from snnc.compiler.step_program import StepProgram
-from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
 from snnc.errors import ProjectFolderError, StepsNeededError
 from snnc.graph_file import save_graph
@@ -45,50 +45,52 @@ class Compiled:
     plan: Plan | None
 
 
-def compile_graph(graph: Graph, chosen: Options, activity: Activity | None = None) -> Compiled:
-    """Lower `graph` and map it onto the target.
+def compile_graph(graph: Graph, chosen: Options, activity: Activity | None = None, *, strategy: str = "snnc") -> Compiled:
+    """Lower `graph` and map it onto the target; other strategies than "snnc" are baselines to compare it with.
 
     Raises
     ------
     StepsNeededError
         A machine needs a fixed number of steps, and none is known.
     """
-    program = _lowered(graph, chosen)
+    program = lowered(graph, chosen)
     if chosen.target == REFERENCE:
         return Compiled(graph, chosen, program, None)
-    target = load_target(chosen.target)
-    if program.steps is None:
-        raise StepsNeededError(f"{graph.name!r} runs any number of steps, and {chosen.target} needs to know it; give steps (--steps 100).")
-    return Compiled(graph, chosen, program, _plan(program, target, program.steps, chosen, activity))
+    return Compiled(graph, chosen, program, map_program(program, chosen, activity, strategy=strategy))
 
 
-def _lowered(graph: Graph, chosen: Options) -> StepProgram:
+def lowered(graph: Graph, chosen: Options) -> StepProgram:
     """Write `graph` as a step program in a form that the target runs."""
     if chosen.target != REFERENCE:
         graph = FillSparse(trains=chosen.loss is not None)(graph)
     return lower(graph, loss=chosen.loss, optimizer=chosen.optimizer, surrogate=chosen.surrogate, steps=chosen.steps)
 
 
-def _plan(program: StepProgram, target: Target, steps: int, chosen: Options, activity: Activity | None) -> Plan:
-    """Map the program; with a measured activity, take the faster of windows that hold everything and windows that hold what was seen."""
+def map_program(
+    program: StepProgram, chosen: Options, activity: Activity | None = None, *, strategy: str = "snnc", chips: int | None = None
+) -> Plan:
+    """Map a lowered program; with an activity, take the faster of windows that hold everything and windows that hold what was seen.
+
+    Raises
+    ------
+    StepsNeededError
+        A machine needs a fixed number of steps, and none is known.
+    """
+    target, steps = load_target(chosen.target), program.steps
+    if steps is None:
+        raise StepsNeededError(
+            f"{program.name!r} runs any number of steps, and {chosen.target} needs to know it; give steps (--steps 100)."
+        )
     size = chosen.batch or DEFAULT_BATCH
+    make = partial(make_plan, program, target, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
     if activity is None:
-        return make_plan(program, target, steps=steps, batch=size, capacity=chosen.capacity, mode=chosen.mode)
+        return make(capacity=chosen.capacity)
     widths = {name: math.prod(program.buffers[name].shape) for name in activity.mean}
     candidates: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
     plans: list[Plan] = []
     for last, capacity in enumerate(candidates, 1 - len(candidates)):
         try:
-            plan = make_plan(
-                program,
-                target,
-                steps=steps,
-                batch=size,
-                activity=activity.mean,
-                activity_source=activity.source,
-                capacity=capacity,
-                mode=chosen.mode,
-            )
+            plan = make(activity=activity.mean, activity_source=activity.source, capacity=capacity)
         except TooBigError:
             if last == 0 and not plans:
                 raise
@@ -117,7 +119,7 @@ def read_project(folder: Path) -> Compiled:
         The folder is no project, or damaged.
     """
     graph, chosen = load_project(folder)
-    program = _lowered(graph, chosen)
+    program = lowered(graph, chosen)
     if chosen.target == REFERENCE:
         return Compiled(graph, chosen, program, None)
     try:

@@ -7,12 +7,14 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from snnc.compiler.errors import SnncError
+
+Chunk: TypeAlias = bytes | memoryview
 
 MARKS: Final = ("project.json", "model/options.json")
 """A folder that holds one of these is a project of snnc, and may be replaced by a new one."""
@@ -36,19 +38,15 @@ class ForeignFolderError(OutputFolderError):
     code = "SNNC-E414"
 
 
-def digest(data: bytes) -> str:
-    """Return the SHA-256 of `data` in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
-
-
-def write_project(folder: Path, files: Mapping[str, bytes]) -> Path:
-    """Write `files` (relative path -> content) as the whole of `folder`; see :func:`whole_folder`."""
-    with whole_folder(Path(folder)) as beside:
-        for name, content in files.items():
-            path = beside / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-    return Path(folder)
+def write_file(path: Path, chunks: Iterable[Chunk]) -> str:
+    """Write a file piece by piece, so that large ones never stand in memory; return its SHA-256 in hexadecimal."""
+    found = hashlib.sha256()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as stream:
+        for chunk in chunks:
+            stream.write(chunk)
+            found.update(chunk)
+    return found.hexdigest()
 
 
 @contextmanager

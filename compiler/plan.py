@@ -72,8 +72,8 @@ class PopulationPlan:
 
     @property
     def all_tiles(self) -> tuple[int, ...]:
-        """Tiles of all replicas, replica after replica."""
-        return tuple(tile for r in range(self.replicas) for tile in self.replica_tiles(r))
+        """Tiles that hold any of its blocks, replica after replica."""
+        return tuple(dict.fromkeys(block.tile for block in self.blocks))
 
     def replica_tiles(self, replica: int) -> range:
         """Tiles of one replica."""
@@ -189,6 +189,12 @@ class Plan:
     """Tile of each sample's loss (empty when not training)."""
     tile_cycles: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """"compute" and "exchange": predicted cycles of each tile in a whole training step, waiting not counted."""
+    bound_cycles: float = 0.0
+    """Balance bound of a training step: the same supersteps, each dealt evenly over all tiles (:mod:`snnc.compiler.mapping.bounds`)."""
+    ideal_cycles: float = 0.0
+    """Ideal bound of a training step: event loops of one issue a pair of columns, ids moved once, barriers."""
+    strategy: str = "snnc"
+    """How tiles were chosen: "snnc", or a baseline to compare it with."""
 
     @property
     def cycles(self) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,10 +20,13 @@ from snnc.commands.common import (
 )
 from snnc.console import note, result, result_json, working
 
+if TYPE_CHECKING:
+    from snnc.estimating import Estimate
+
 
 def compile_(
     model: ModelArgument,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="The folder to write.")] = None,
     target: Annotated[str, typer.Option("--target", help="A machine of: snnc targets; or reference.")] = "gc200",
     batch: Annotated[int | None, typer.Option("--batch", help="Samples of one run or training step (default 32).")] = None,
     steps: Annotated[int | None, typer.Option("--steps", help="Time steps of a sequence, where the model leaves it open.")] = None,
@@ -34,6 +38,13 @@ def compile_(
     mode: Annotated[str, typer.Option("--mode", help="More spikes than that: exact (further windows) or drop.")] = "exact",
     data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to measure how often neurons fire.")] = None,
     input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
+    estimate_only: Annotated[bool, typer.Option("--estimate-only", help="Plan and predict; write nothing.")] = False,
+    strategy: Annotated[
+        str, typer.Option("--strategy", help="With --estimate-only: snnc, or a baseline: linear, random, metis, greedy.")
+    ] = "snnc",
+    activity: Annotated[
+        float | None, typer.Option("--activity", help="With --estimate-only: spikes a neuron and step to assume (default 0.05).")
+    ] = None,
     run: Annotated[bool, typer.Option("--run", help="Build it, run one batch and compare with the reference.")] = False,
     dump_after: Annotated[str | None, typer.Option("--dump-after", metavar="PASS", help="Print the graph behind a pass and stop.")] = None,
     ann2snn: ConvertOption = False,
@@ -51,11 +62,18 @@ def compile_(
     from snnc.backends.project import check_replaceable
     from snnc.compiling import compile_to_folder
     from snnc.converting import ConversionRequest, graph_for
+    from snnc.errors import CommandLineError
+    from snnc.estimating import estimate_graph
     from snnc.options import options
     from snnc.summary import as_data, as_text, graph_data
 
+    start = time.perf_counter()
     chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, lr)
-    check_replaceable(output)
+    _check_estimate(estimate_only, run=run, strategy=strategy, activity=activity)
+    if output is not None:
+        check_replaceable(output)
+    elif not estimate_only and dump_after is None:
+        raise CommandLineError("missing option '-o' / '--output', the folder to write; or --estimate-only; see snnc compile --help.")
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps if ann2snn else None)
     with working("reading"):
         graph = graph_for(model, conversion, dt=dt, dialect=dialect, input_kind=input_kind)
@@ -64,6 +82,12 @@ def compile_(
         return
     for text in graph.assumptions:
         note(f"note: {text}")
+    if estimate_only:
+        with working("planning"):
+            found = estimate_graph(graph, chosen, data, activity=activity, strategy=strategy, start=start)
+        _show(found, as_json)
+        return
+    assert output is not None, "checked above"
     with working("compiling"):
         compiled = compile_to_folder(graph, chosen, output, data)
     ran = None
@@ -76,4 +100,25 @@ def compile_(
         result_json(as_data(compiled, output, ran))
         return
     for line in as_text(compiled, output, ran):
+        result(line)
+
+
+def _check_estimate(wanted: bool, *, run: bool, strategy: str, activity: float | None) -> None:
+    """Refuse options that need an estimate, or that an estimate cannot have."""
+    from snnc.errors import EstimateError
+
+    if wanted and run:
+        raise EstimateError("--estimate-only emits no program that --run could run; leave one of them out.")
+    if not wanted and (strategy != "snnc" or activity is not None):
+        raise EstimateError("--strategy and --activity are for estimates; add --estimate-only.")
+
+
+def _show(found: Estimate, as_json: bool) -> None:
+    from snnc.estimating import estimate_lines
+    from snnc.summary import plan_lines
+
+    if as_json:
+        result_json(found.to_data())
+        return
+    for line in (*plan_lines(found.plan), *estimate_lines(found)):
         result(line)

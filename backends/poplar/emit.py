@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,8 +18,8 @@ from snnc.backends.poplar.parameters import add_parameters
 from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.relays import add_relays, counter_name
 from snnc.backends.poplar.schedule import add_clocks, add_loss, optimizer_context, programs
-from snnc.backends.poplar.tables import initial_values, plan_tables, safetensors
-from snnc.backends.project import digest, write_project
+from snnc.backends.poplar.tables import initial_values, plan_tables, safetensors, safetensors_header
+from snnc.backends.project import Chunk, whole_folder, write_file
 from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, VALUE_SWEEP
 from snnc.compiler.mapping.plan_json import plan_to_json
 from snnc.compiler.plan import Plan
@@ -53,11 +54,13 @@ def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
     """
     net = Network(program, plan)
     net.check()
-    files = {name: text.encode() for name, text in render(net).items()}
-    weights, _ = safetensors(initial_values(net))
-    files |= {"plan.bin": plan_tables(net), "plan.json": plan_to_json(plan).encode(), "weights.safetensors": weights}
-    files["project.json"] = json.dumps(_description(net, files), indent=1).encode()
-    return write_project(folder, files)
+    texts = {name: text.encode() for name, text in render(net).items()} | {"plan.json": plan_to_json(plan).encode()}
+    files: dict[str, Iterable[Chunk]] = {name: (text,) for name, text in texts.items()}
+    files |= {"plan.bin": plan_tables(net), "weights.safetensors": safetensors(initial_values(net))}
+    with whole_folder(folder) as beside:
+        digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
+        write_file(beside / "project.json", (json.dumps(_description(net, digests), indent=1).encode(),))
+    return folder
 
 
 def render(net: Network) -> dict[str, str]:
@@ -106,7 +109,7 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
 def _context(net: Network, assembly: Assembly) -> Body:
     plan, target = net.plan, net.plan.target
     tables = len(plan.populations) + len(net.stores) + 1
-    _, places = safetensors(initial_values(net))
+    _, places = safetensors_header(initial_values(net))
     labels = {t.split('"')[1] for t in assembly.tensors if t.startswith("tensor(")}
     return {
         "title": comment_text(net.program.name),
@@ -173,7 +176,7 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
     return [{"name": name, "title": title} for name, title in names.items()]
 
 
-def _description(net: Network, files: dict[str, bytes]) -> Body:
+def _description(net: Network, digests: dict[str, str]) -> Body:
     """``project.json``: what the folder is, and which ABI tensor stands for what."""
     program, plan = net.program, net.plan
     return {
@@ -213,5 +216,5 @@ def _description(net: Network, files: dict[str, bytes]) -> Body:
         ],
         "state_inputs": [{"label": label, "population": ref.node, "name": ref.name} for label, ref in program.state_inputs.items()],
         "counters": {b.id: {"tensor": counter_name(net, b), "source": b.buffer} for b in plan.buses if b.capacity < b.width},
-        "files": {name: digest(content) for name, content in sorted(files.items())},
+        "files": digests,
     }

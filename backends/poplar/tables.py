@@ -4,46 +4,57 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
 from snnc.backends.poplar.network import Network
+from snnc.backends.project import Chunk
 from snnc.compiler.graph import Array
 
-
-def plan_tables(net: Network) -> bytes:
-    """``plan.bin``: blocks of populations (tile, first, count, sample, samples), relays of stores (tile, sample, samples), losses (tile)."""
-    tables: list[Iterable[Sequence[int]]] = [
-        [(b.tile, b.first, b.count, b.sample, b.samples) for b in p.blocks] for p in net.plan.populations
-    ]
-    tables += [[(r.tile, r.sample, r.samples) for r in s.buses[0].relays] for s in net.stores.values()]
-    tables.append([(tile,) for tile in net.plan.loss_tiles])
-    parts = [struct.pack("<I", len(tables))]
-    for table in tables:
-        array = np.asarray(list(table), dtype="<u4")
-        array = array.reshape(len(array), -1 if array.size else 0)
-        parts += [struct.pack("<II", *array.shape), array.tobytes()]
-    return b"".join(parts)
+FLOAT: Final = 4
 
 
-def safetensors(arrays: Mapping[str, Array]) -> tuple[bytes, list[dict[str, object]]]:
-    """Return a safetensors file of float32 arrays, and where each stands in it."""
+def plan_tables(net: Network) -> Iterator[Chunk]:
+    """Yield ``plan.bin``: blocks of populations (tile, first, count, sample, samples), relays (tile, sample, samples), losses (tile)."""
+    stores = list(net.stores.values())
+    yield struct.pack("<I", len(net.plan.populations) + len(stores) + 1)
+    for population in net.plan.populations:
+        yield from _table([(b.tile, b.first, b.count, b.sample, b.samples) for b in population.blocks])
+    for store in stores:
+        yield from _table([(r.tile, r.sample, r.samples) for r in store.buses[0].relays])
+    yield from _table([(tile,) for tile in net.plan.loss_tiles])
+
+
+def _table(rows: Sequence[Sequence[int]]) -> Iterator[Chunk]:
+    array = np.asarray(rows, dtype="<u4").reshape(len(rows), -1 if rows else 0)
+    yield struct.pack("<II", *array.shape)
+    yield array.tobytes()
+
+
+def safetensors_header(arrays: Mapping[str, Array]) -> tuple[bytes, list[dict[str, object]]]:
+    """Return the head of a safetensors file of float32 arrays, and where each array stands in the file."""
     header: dict[str, object] = {}
-    data: list[bytes] = []
     position = 0
     for name, array in arrays.items():
-        raw = np.ascontiguousarray(array, dtype="<f4").tobytes()
-        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [position, position + len(raw)]}
-        data.append(raw)
-        position += len(raw)
+        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [position, position + FLOAT * array.size]}
+        position += FLOAT * array.size
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    places, offset = [], 8 + len(text)
-    for (name, array), raw in zip(arrays.items(), data, strict=True):
+    places: list[dict[str, object]] = []
+    offset = 8 + len(text)
+    for name, array in arrays.items():
         places.append({"name": name, "offset": offset, "elements": int(array.size)})
-        offset += len(raw)
-    return struct.pack("<Q", len(text)) + text + b"".join(data), places
+        offset += FLOAT * array.size
+    return struct.pack("<Q", len(text)) + text, places
+
+
+def safetensors(arrays: Mapping[str, Array]) -> Iterator[Chunk]:
+    """Yield a safetensors file of float32 arrays, one array at a time."""
+    yield safetensors_header(arrays)[0]
+    for array in arrays.values():
+        yield np.ascontiguousarray(array, dtype="<f4").reshape(-1).view(np.uint8).data
 
 
 def initial_values(net: Network) -> dict[str, Array]:

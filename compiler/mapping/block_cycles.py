@@ -43,8 +43,7 @@ def shape_cycles(problem: Problem, layer: Layer, columns: Any, each: Any, sample
     window = round(problem.rounds) if part == "forward" else 0  # further windows come before the equations, or after their adjoint
     counts = _neuron_counts(problem, read_links(layer, part), columns, each, window)
     if part == "source_gradient":
-        counts = _source_counts([link for link in layer.outgoing if link.input_gradient], columns, each)
-        counts["unaligned"] = counts["unaligned"] * (np.asarray(samples) % 2)
+        counts = _source_counts(layer, columns, each, samples)
     return problem.target.vertex_start_cycles + worker_cycles(cost, samples=each, columns=columns, **counts)
 
 
@@ -80,16 +79,37 @@ def _neuron_counts(problem: Problem, links: Sequence[Link], columns: Any, sample
     }
 
 
-def _source_counts(back: Sequence[Link], columns: Any, samples: Any) -> dict[str, Any]:
-    dense = sum(link.dense for link in back)
-    outputs = columns * sum(link.outputs for link in back if link.dense)
+def _source_counts(layer: Layer, columns: Any, samples: Any, of_tile: Any) -> dict[str, Any]:
+    """Counts of a block with `samples` of the `of_tile` samples that its tile has."""
+    back = [link for link in layer.outgoing if link.input_gradient]
+    dense = [link.outputs for link in back if link.dense]
+    some, one = _many_samples(dense, columns, samples, of_tile), _one_sample(dense, columns)
+    counts = {name: np.where(np.asarray(of_tile) == 1, one.get(name, 0), some.get(name, 0)) for name in some | one}
+    return {**counts, "elements": samples * columns * sum(not link.dense for link in back)}
+
+
+def _many_samples(outputs: Sequence[int], columns: Any, samples: Any, of_tile: Any) -> dict[str, Any]:
+    """Two samples at a time."""
+    rows = columns * sum(outputs)
     return {
-        "sweeps": columns * column_sweeps(samples, SAMPLE_SWEEP) * dense,
-        "held": columns * samples * dense,
-        "rows": outputs * column_sweeps(samples, SAMPLE_SWEEP),
-        "products": outputs * column_pairs(samples),
-        "unaligned": outputs * (samples // 2),
-        "elements": samples * columns * sum(not link.dense for link in back),
+        "sweeps": columns * column_sweeps(samples, SAMPLE_SWEEP) * len(outputs),
+        "held": columns * samples * len(outputs),
+        "rows": rows * column_sweeps(samples, SAMPLE_SWEEP),
+        "products": rows * column_pairs(samples),
+        "unaligned": rows * (samples // 2) * (np.asarray(of_tile) % 2),
+    }
+
+
+def _one_sample(outputs: Sequence[int], columns: Any) -> dict[str, Any]:
+    """Two outputs at a time, for runs of four, two and one columns."""
+    runs = columns // 4 + columns % 4 // 2 + columns % 2
+    halves = sum((n + 1) // 2 for n in outputs)
+    return {
+        "sweeps": runs * len(outputs),
+        "held": columns * len(outputs),
+        "dots": runs * halves,
+        "products": columns * halves,
+        "unaligned": columns * sum((n + 1) // 2 for n in outputs if n % 2),
     }
 
 

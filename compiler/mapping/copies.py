@@ -12,7 +12,7 @@ import numpy as np
 from snnc.compiler.mapping.grouping import Ints, column_groups
 from snnc.compiler.mapping.network import Link, learned_rows
 from snnc.compiler.mapping.tile_range import TileRange
-from snnc.compiler.mapping.traffic import FLOAT, Layout, Traffic, between_replicas, send_to_all
+from snnc.compiler.mapping.traffic import FLOAT, Layout, Traffic, between_replicas, send_to_all, shared_tiles
 
 LOCAL_START: Final = 288.0
 """Tile cycles of a copy inside a tile beside its bytes, and bytes of a cycle: Poplar profiles (facts on the machine)."""
@@ -49,7 +49,7 @@ def copies_to_readers(layout: Layout) -> Iterator[Move]:
         where = layout.range_of(layer)
         shared = layer.scalar_parameters + sum(link.weight_elements == 1 and layer.neurons > 1 for link in layer.incoming)
         for _ in range(shared):
-            yield _shared(layout, where.starts[0], where)
+            yield _shared(layout, int(where.tiles[0]), where)
     for link in problem.network.links if problem.training else ():
         if link.input_gradient and link.weight_elements:
             source = layout.range_by_id(link.source.owner)
@@ -57,7 +57,7 @@ def copies_to_readers(layout: Layout) -> Iterator[Move]:
             if link.dense:
                 yield _rows(layout, link, source, target)
             elif link.weight_elements == 1:
-                yield _shared(layout, target.starts[0], source)
+                yield _shared(layout, int(target.tiles[0]), source)
             else:
                 yield _pairs(layout, source, target)
 
@@ -81,7 +81,7 @@ def _rows(layout: Layout, link: Link, source: TileRange, target: TileRange) -> M
         whole = len(origin) == 1 and int(pieces[0]) == 1
         rows = np.minimum(source.neurons, 1) if whole else source.neurons
         traffic.add(tiles, FLOAT * source.neurons * int(columns.sum()), rows * int(pieces.sum()))
-        both, mine, own = np.intersect1d(tiles, origin, assume_unique=True, return_indices=True)
+        both, mine, own = shared_tiles(tiles, origin)
         traffic.add(both, -FLOAT * source.neurons[mine] * columns[own], -rows[mine] * pieces[own])
         if len(both):
             stays = max(stays, int((FLOAT * source.neurons[mine] * columns[own]).max()))
@@ -103,6 +103,8 @@ def _row_pieces(target: TileRange) -> Ints:
 
 
 def _rows_over_links(layout: Layout, traffic: Traffic, readers: Ints, writers: Ints, size: float) -> None:
+    if layout.placement.chips == 1:
+        return
     homes, origin = layout.chips_of(readers), set(layout.chips_of(writers))
     for chip in homes:
         if origin != {chip}:

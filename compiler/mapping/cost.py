@@ -7,7 +7,7 @@ expected counts into the same formula, :func:`worker_cycles`::
            + sample  * samples
            + sweep   * sweeps + held * held                            sweeps over lists, and the columns that they keep in registers
            + (event * S + event_vector * ceil(columns / 2) + event_joined * J) * events
-           + row     * rows  + product * products
+           + row     * rows  + product * products + dot * dots
            + neuron  * neurons                                         neurons x samples
            + word    * words + word_hit * hits + id * ids + element * elements
 
@@ -31,7 +31,11 @@ codelet             samples    events     sweeps; rows / products     neurons   
                                           N as S, of samples and
                                           :data:`SAMPLE_SWEEP`
                                           (held: count x samples);
-                                          x outputs / x samples/2
+                                          x outputs / x samples/2.
+                                          One sample on a tile: runs
+                                          of 4, 2, 1 columns (dots:
+                                          x outputs/2); count
+                                          x outputs/2 products
 ``relay_events``    of vertex  0          0                           0                         four mask words (word), such with a
                                                                                                 spike (hit), ids written (id), words
                                                                                                 of ids copied to windows (element)
@@ -88,6 +92,7 @@ class CodeletCost:
     row: int = 0
     product: int = 0
     unaligned: int = 0
+    dot: int = 0
     """A product of two samples that are not one aligned load, besides `product`."""
     neuron: int = 0
     word: int = 0
@@ -121,6 +126,7 @@ def worker_cycles(
     rows: Any = 0,
     products: Any = 0,
     unaligned: Any = 0,
+    dots: Any = 0,
     neurons: Any = 0,
     words: Any = 0,
     hits: Any = 0,
@@ -145,6 +151,7 @@ def worker_cycles(
         + cost.row * rows
         + cost.product * products
         + cost.unaligned * unaligned
+        + cost.dot * dots
         + cost.neuron * neurons
         + cost.word * words
         + cost.word_hit * hits
@@ -275,6 +282,7 @@ def _source_gradient(layer: Layer) -> CodeletCost:
         held=3,  # load, add and store the gradient
         row=4,  # load the weight, copy it for a pair, advance to the next output's row, branch
         product=3,  # load, multiply, add; the sum stays in registers
+        dot=2,  # load two deltas, branch
         unaligned=1,  # two loads
         element=4,
     )

@@ -69,3 +69,43 @@ class ReportOptionError(SnncError):
     """A report was asked for in a format that snnc cannot write, or with a profile that it cannot read."""
 
     code = "SNNC-E315"
+
+
+class PublishedNetError(SnncError):
+    """The published per-layer program cannot express the network."""
+
+    code = "SNNC-E316"
+
+
+class PublishedOptionError(SnncError):
+    """A number given to the model of the published program is outside its range."""
+
+    code = "SNNC-E317"
+
+
+class PublishedLayoutError(SnncError):
+    """The published layout finds no place for the layers on the target."""
+
+    code = "SNNC-E318"
+
+
+class StrategyError(SnncError):
+    """The text names no strategy of placement that snnc knows."""
+
+    code = "SNNC-E323"
+
+
+class NoPartitionerError(SnncError):
+    """The graph partitioner that a strategy is made of is not installed."""
+
+    code = "SNNC-E324"
+
+
+class BaselineTooBigError(TooBigError):
+    """In every form of a baseline some tile would have to hold more than its memory; `needed` is how many bytes."""
+
+    code = "SNNC-E325"
+
+    def __init__(self, text: str, needed: int) -> None:
+        super().__init__(text)
+        self.needed = needed

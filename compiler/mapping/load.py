@@ -3,30 +3,42 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import NormalDist
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from snnc.compiler.mapping.grouping import Floats, Ints
 from snnc.compiler.mapping.problem import Problem
 
+Bools: TypeAlias = npt.NDArray[np.bool_]
 Work: TypeAlias = tuple[int, Any]
 """(first iteration, cycles): cycles beside the idle ones, in that iteration and in every `interval`-th one, `steps` times."""
 
 
+SEEN: Final = 0.98
+"""Part of all iterations that is looked at; what vertices do in the rest, the ends of a long sequence, is taken to be the same."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Vertices:
-    """Equal vertices, one for each element of `tiles`: idle cycles, cycles by first iteration, spread, draws."""
+    """All vertices, ordered as they were added: tile, idle cycles, cycles by first iteration, what the largest draw adds."""
 
     tiles: Ints
     idle: Floats
-    work: tuple[tuple[int, Floats], ...]
-    spread: Floats
-    draws: int
+    work: Mapping[int, Floats]
+    extra: Floats
+    crowded: Bools
+    """Of each vertex: whether its tile has more vertices than workers."""
+
+    def cycles(self, active: frozenset[int]) -> Floats:
+        """Cycles of every vertex in an iteration with work of the first iterations `active`."""
+        found: Floats = self.idle + sum((self.work[first] for first in active), np.zeros(1))
+        return found
 
 
 def expected_maximum(draws: int) -> float:
@@ -35,11 +47,13 @@ def expected_maximum(draws: int) -> float:
 
 
 class Load:
-    """Vertices of one compute set. Cycles are worker cycles; what :attr:`cycles` tells are tile cycles."""
+    """Vertices of one compute set. What is added are worker cycles; what :attr:`cycles` and :attr:`busiest` tell are tile cycles."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._held: list[_Vertices] = []
+        self._added: list[tuple[Ints, Floats, Floats]] = []
+        self._work: list[tuple[int, int, Floats]] = []
+        self._number = 0
 
     def add(self, tiles: Ints | int, cycles: Any, number: Any = 1, *, work: Sequence[Work] = (), spread: Any = 0.0, draws: int = 1) -> None:
         """Give tiles `number` vertices each.
@@ -58,75 +72,95 @@ class Load:
             Standard deviation of its cycles in a run, from random numbers of events, and how many vertices draw theirs independently.
         """
         where = np.atleast_1d(np.asarray(tiles, dtype=np.int64))
-        times = np.broadcast_to(np.asarray(number, dtype=np.int64), where.shape)
+        times = number if np.ndim(number) else int(number)
 
         def each(values: Any) -> Floats:
-            found: Floats = np.repeat(np.broadcast_to(np.asarray(values, dtype=np.float64), where.shape), times)
+            whole = values if np.ndim(values) else np.full(len(where), float(values))
+            found: Floats = np.repeat(whole, times) if np.ndim(times) or times != 1 else np.asarray(whole, dtype=np.float64)
             return found
 
-        parts = tuple((first, each(amount)) for first, amount in work)
-        self._held.append(_Vertices(np.repeat(where, times), each(cycles), parts, each(spread), draws))
+        here = np.repeat(where, times)
+        self._added.append((here, each(cycles), each(np.asarray(spread) * expected_maximum(draws))))
+        self._work += [(first, self._number, each(amount)) for first, amount in work]
+        self._number += len(here)
+
+    @cached_property
+    def _vertices(self) -> _Vertices:
+        if not self._added:
+            return _Vertices(np.zeros(0, dtype=np.int64), np.zeros(0), {}, np.zeros(0), np.zeros(0, dtype=bool))
+        tiles, idle, extra = (np.concatenate(parts) for parts in zip(*self._added, strict=True))
+        work: dict[int, Floats] = {}
+        for first, start, amount in self._work:
+            whole = work.setdefault(first, np.zeros(len(tiles)))
+            whole[start : start + len(amount)] += amount
+        counts = np.bincount(tiles, minlength=self.problem.target.tiles)
+        return _Vertices(tiles, idle, work, extra, counts[tiles] > self.problem.target.workers)
 
     @cached_property
     def _sets(self) -> list[tuple[float, frozenset[int]]]:
-        """The sets of first iterations that are at work at once, and in which part of all iterations."""
+        """The sets of first iterations that are at work at once, the frequent ones first, and in which part of all iterations."""
         schedule, steps = self.problem.schedule, self.problem.steps
-        firsts = sorted({first for v in self._held for first, _ in v.work})
-        if not firsts:
-            return [(1.0, frozenset())]
-        last = schedule.interval * (steps - 1)
-        iterations = schedule.iterations(steps)
-        counted = Counter(
-            frozenset(f for f in firsts if 0 <= k - f <= last and (k - f) % schedule.interval == 0) for k in range(iterations)
-        )
-        return [(number / iterations, active) for active, number in counted.items()]
+        return _sets_of(tuple(sorted(self._vertices.work)), schedule.interval, steps, schedule.iterations(steps))
 
     @cached_property
     def total(self) -> Floats:
         """Worker cycles of all vertices of each tile, in the mean over iterations."""
-        found: Floats = np.zeros(self.problem.target.tiles)
-        for share, active in self._sets:
-            for v in self._held:
-                np.add.at(found, v.tiles, share * _cycles(v, active))
+        v, steps = self._vertices, self.problem.steps
+        mean = v.idle + sum(v.work.values(), np.zeros(1)) * steps / self.problem.schedule.iterations(steps)
+        found: Floats = np.bincount(v.tiles, weights=mean, minlength=self.problem.target.tiles)
         return found
 
     @cached_property
     def cycles(self) -> Floats:
         """Tile cycles of each tile, in the mean over iterations."""
-        return sum((share * self._makespans(active)[0] for share, active in self._sets), np.zeros(self.problem.target.tiles))
+        found: Floats = sum((share * mean for share, mean, _ in self._makespans), np.zeros(self.problem.target.tiles))
+        return found
 
-    @cached_property
+    @property
     def busiest(self) -> float:
         """Expected tile cycles of the tile that takes longest, in the mean over iterations."""
-        return sum(share * float(self._makespans(active)[1].max(initial=0.0)) for share, active in self._sets)
+        return sum(share * float(largest.max(initial=0.0)) for share, _, largest in self._makespans)
 
-    def _makespans(self, active: frozenset[int]) -> tuple[Floats, Floats]:
-        """Tile cycles of every tile: expected, and of the largest of all draws."""
-        workers, tiles = self.problem.target.workers, self.problem.target.tiles
-        if not self._held:
-            return np.zeros(tiles), np.zeros(tiles)
-        where = np.concatenate([v.tiles for v in self._held])
-        cycles = np.concatenate([_cycles(v, active) for v in self._held])
-        extra = np.concatenate([_spread(v, active) * expected_maximum(v.draws) for v in self._held])
-        order = np.lexsort((-cycles, where))
-        where, cycles, extra = where[order], cycles[order], extra[order]
-        mean = makespans(where, cycles, tiles, workers)
-        largest = np.zeros(tiles)
-        np.maximum.at(largest, where, cycles + extra)
+    @property
+    def busiest_tile(self) -> int:
+        """The tile that takes longest in most iterations."""
+        return int(self._makespans[0][1].argmax())
+
+    @cached_property
+    def _makespans(self) -> list[tuple[float, Floats, Floats]]:
+        """Of each set: its part of all iterations, and tile cycles of every tile, expected and of the largest of all draws."""
+        v, workers, tiles = self._vertices, self.problem.target.workers, self.problem.target.tiles
         # Where workers take several vertices, their draws add up as their squares do.
-        squares = np.sqrt(np.bincount(where, weights=extra**2, minlength=tiles))
-        counts = np.bincount(where, minlength=tiles)
-        return workers * mean, workers * np.where(counts <= workers, largest, np.maximum(mean + squares / workers, largest))
+        squares = np.sqrt(np.bincount(v.tiles[v.crowded], weights=v.extra[v.crowded] ** 2, minlength=tiles)) / workers
+        found = []
+        for share, active in self._sets:
+            cycles = v.cycles(active)
+            mean, largest = np.zeros(tiles), np.zeros(tiles)
+            np.maximum.at(mean, v.tiles, cycles)
+            np.maximum.at(largest, v.tiles, cycles + v.extra * (cycles > v.idle) if v.work else cycles + v.extra)
+            if v.crowded.any():
+                longest = makespans(v.tiles[v.crowded], cycles[v.crowded], tiles, workers)
+                mean = np.maximum(mean, longest)
+                largest = np.maximum(largest, np.where(longest > 0, longest + squares, 0.0))
+            found.append((share, workers * mean, workers * largest))
+        return found
 
 
-def _cycles(v: _Vertices, active: frozenset[int]) -> Floats:
-    found: Floats = v.idle + sum((amount for first, amount in v.work if first in active), np.zeros(len(v.tiles)))
-    return found
-
-
-def _spread(v: _Vertices, active: frozenset[int]) -> Floats:
-    runs = not v.work or any(first in active for first, _ in v.work)
-    return v.spread if runs else np.zeros(len(v.tiles))
+@lru_cache(maxsize=256)
+def _sets_of(firsts: tuple[int, ...], interval: int, steps: int, iterations: int) -> list[tuple[float, frozenset[int]]]:
+    if not firsts:
+        return [(1.0, frozenset())]
+    last = interval * (steps - 1)
+    counted: Counter[frozenset[int]] = Counter()
+    for k in range(iterations):
+        counted[frozenset(f for f in firsts if 0 <= k - f <= last and (k - f) % interval == 0)] += 1
+    found, seen = [], 0
+    for active, number in counted.most_common():
+        if seen >= SEEN * iterations:
+            break
+        found.append((number, active))
+        seen += number
+    return [(number / seen, active) for number, active in found]
 
 
 def makespans(where: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
@@ -135,10 +169,12 @@ def makespans(where: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
     Parameters
     ----------
     where, cycles
-        Tile and cycles of every vertex, ordered by tile and, on a tile, longest first.
+        Tile and cycles of every vertex.
     tiles, workers
         Tiles of the machine, workers of each.
     """
+    order = np.lexsort((-cycles, where))
+    where, cycles = where[order], cycles[order]
     counts = np.bincount(where, minlength=tiles)
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     found: Floats = np.zeros(tiles)

@@ -18,7 +18,19 @@ from snnc.compiler.target import Target
 
 FORMAT: Final = "snnc plan 2"
 _BLOCK: Final = ("tile", "first", "count", "sample", "samples")
-_PLAIN: Final = ("name", "steps", "batch", "training", "interval", "iterations", "activity", "activity_source")
+_PLAIN: Final = (
+    "name",
+    "steps",
+    "batch",
+    "training",
+    "interval",
+    "iterations",
+    "activity",
+    "activity_source",
+    "bound_cycles",
+    "ideal_cycles",
+    "strategy",
+)
 _RELAY: Final = ("tile", "sample", "samples")
 
 

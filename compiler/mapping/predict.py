@@ -116,7 +116,7 @@ def phase(layout: Layout, step: Step) -> Phase:
         sync=sum(_barrier(layout, traffic) for traffic in exchanges) + CONTROL * step.programs + step.decisions * _decision(layout),
         exchange=sum(_exchange(layout, traffic) for traffic in exchanges),
         bytes_in=int(max(traffic.received.max() for traffic in exchanges)),
-        busiest_tile=int(step.load.cycles.argmax()),
+        busiest_tile=step.load.busiest_tile,
     )
 
 
@@ -194,10 +194,10 @@ def relay_load(layout: Layout, *, compact: bool) -> Load:
         words = relay_words(problem, source, layout.ranges)
         stage = stages.get(source.owner, INPUT_STAGE)
         first = {bus.id: stage + bus.lag for bus in problem.buses if bus.source == source}
-        for relay in layout.relays[source]:
-            found = relay_work(problem, source, words, relay.samples, compact=compact)
-            work = [(stage + 1, found.compacting), *((first[bus], cycles) for bus, cycles in found.shown.items())]
-            load.add(relay.tile, found.always, work=work, spread=found.spread, draws=len(layout.relays[source]))
+        relays = layout.relays[source]
+        found = relay_work(problem, source, words, np.array([relay.samples for relay in relays]), compact=compact)
+        work = [(stage + 1, found.compacting), *((first[bus], cycles) for bus, cycles in found.shown.items())]
+        load.add(np.array([relay.tile for relay in relays]), found.always, work=work, spread=found.spread, draws=len(relays))
     return load
 
 
@@ -323,7 +323,7 @@ def _update_load(layout: Layout) -> Load:
             int(shape.number.sum())
             for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers)
         )
-        load.add(where.starts[0], start + worker_cycles(cost, elements=1, products=blocks - 1), learned_scalars(layer))
+        load.add(int(where.tiles[0]), start + worker_cycles(cost, elements=1, products=blocks - 1), learned_scalars(layer))
     return load
 
 

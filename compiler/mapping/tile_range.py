@@ -65,6 +65,11 @@ class TileRange:
         """Tiles of one replica."""
         return self.tiles[replica * self.width : (replica + 1) * self.width]
 
+    def index_of(self, replica: int, tile: int) -> int | None:
+        """Place of `tile` among the tiles of a replica, None when it is not one of them."""
+        index = tile - self.starts[replica]
+        return index if 0 <= index < self.width else None
+
     @cached_property
     def _order(self) -> tuple[Ints, Ints, Ints]:
         """First tiles; first samples and what follows the last ones."""
@@ -87,3 +92,36 @@ class TileRange:
         starts = tuple(s + k * tiles for k in range(times) for s in self.starts)
         samples = tuple((first + k * batch, count) for k in range(times) for first, count in self.samples)
         return TileRange(starts, self.neurons, samples, self.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class ScatteredRange(TileRange):
+    """One replica on any tiles, as baselines of placement have it.
+
+    Attributes
+    ----------
+    places
+        The tiles, in ascending order; `starts` holds the first of them.
+    """
+
+    places: Ints
+
+    @classmethod
+    def of_tiles(cls, places: Ints, neurons: Ints, batch: int, columns: int) -> ScatteredRange:
+        """Put `neurons` on `places`, with all samples."""
+        return cls((int(places[0]),), neurons, ((0, batch),), columns, places)
+
+    @cached_property
+    def tiles(self) -> Ints:
+        """All tiles."""
+        return self.places
+
+    def index_of(self, replica: int, tile: int) -> int | None:
+        """Place of `tile` among the tiles, None when it is not one of them."""
+        del replica
+        index = int(np.searchsorted(self.places, tile))
+        return index if index < len(self.places) and self.places[index] == tile else None
+
+    def replica_of(self, tile: int) -> int | None:
+        """0 when the population lies on `tile`, else None."""
+        return None if self.index_of(0, tile) is None else 0

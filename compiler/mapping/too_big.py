@@ -8,7 +8,7 @@ import numpy as np
 
 from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, received_bytes
 from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.errors import TooBigError
+from snnc.compiler.mapping.errors import BaselineTooBigError, TooBigError
 from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.memory import largest_category
 from snnc.compiler.mapping.network import Layer
@@ -74,3 +74,16 @@ def _worst(problem: Problem) -> tuple[Layer, dict[str, int]]:
         held["code"] = code_bytes_estimate(problem, layer, cut)
         needs.append((layer, held))
     return max(needs, key=lambda item: sum(item[1].values()))
+
+
+def baseline_too_big(problem: Problem, strategy: str, misfit: tuple[int, Layout, dict[str, Ints]] | None) -> BaselineTooBigError:
+    """Say how many bytes the form of a baseline needs that misses by least."""
+    assert misfit is not None, "a baseline has one form at least, and none fits"
+    needed, _, memory = misfit
+    tile = int(np.sum(list(memory.values()), axis=0).argmax())
+    name, size = largest_category(memory, tile)
+    return BaselineTooBigError(
+        f"the network does not fit on {problem.target.name} by the strategy {strategy!r}: tile {tile} needs {needed:,} bytes and has "
+        f"{problem.target.tile_bytes:,}. Most of it, {size:,} bytes, is {_WHAT[name]}. Try the strategy 'snnc'.",
+        needed,
+    )

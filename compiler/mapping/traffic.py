@@ -132,10 +132,9 @@ def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, sampl
     for replica in where.replicas_with(*samples):
         overlap = common(where.samples[replica], samples)
         pieces = np.minimum(rows, 1) if overlap == where.samples[replica][1] else rows
-        own = tile - where.starts[replica]
-        local = 0 <= own < where.width
-        moved = FLOAT * overlap * (int(rows.sum()) - (int(rows[own]) if local else 0))
-        traffic.add(tile, moved, int(pieces.sum()) - (int(pieces[own]) if local else 0))
+        own = where.index_of(replica, tile)
+        moved = FLOAT * overlap * (int(rows.sum()) - (int(rows[own]) if own is not None else 0))
+        traffic.add(tile, moved, int(pieces.sum()) - (int(pieces[own]) if own is not None else 0))
         _over_links(layout, traffic, where.of(replica), tile, moved)
 
 
@@ -161,8 +160,8 @@ def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRang
     pieces = 2 if bus.events else 1
     samples, number = np.zeros(problem.target.tiles), np.zeros(problem.target.tiles)
     for where in ranges:
-        for start, (sample, count) in zip(where.starts, where.samples, strict=True):
-            tiles = slice(start, start + where.width)
+        for replica, (sample, count) in enumerate(where.samples):
+            tiles = where.of(replica)
             overlapping = np.searchsorted(first, sample + count, side="left") - np.searchsorted(last, sample, side="right")
             samples[tiles], number[tiles] = np.maximum(samples[tiles], count), np.maximum(number[tiles], overlapping)
     for relay in relays:
@@ -208,8 +207,10 @@ def _read_all(layout: Layout, traffic: Traffic, reader: TileRange, writer: TileR
             tiles, sources = reader.of(r), writer.of(w)
             pieces = np.minimum(writer.neurons, 1) if common(wanted, writer.samples[w]) == writer.samples[w][1] else writer.neurons
             traffic.add(tiles, size * int(writer.neurons.sum()), int(pieces.sum()))
-            both, _, own = np.intersect1d(tiles, sources, assume_unique=True, return_indices=True)
+            both, _, own = shared_tiles(tiles, sources)
             traffic.add(both, -size * writer.neurons[own], -pieces[own])
+            if layout.placement.chips == 1:
+                continue
             home = set(layout.chips_of(sources))
             for chip in layout.chips_of(tiles):
                 if home != {chip}:
@@ -217,7 +218,18 @@ def _read_all(layout: Layout, traffic: Traffic, reader: TileRange, writer: TileR
     traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
 
 
+def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
+    """Tiles that both hold, and where they stand in each."""
+    if a[-1] < b[0] or b[-1] < a[0]:
+        none = np.zeros(0, dtype=np.int64)
+        return none, none, none
+    both, first, second = np.intersect1d(a, b, assume_unique=True, return_indices=True)
+    return both, first, second
+
+
 def _over_links(layout: Layout, traffic: Traffic, writers: Ints, tile: int, size: float) -> None:
+    if layout.placement.chips == 1:
+        return
     chip = tile // layout.problem.target.tiles_per_chip
     home = layout.chips_of(writers)
     away = sum(c != chip for c in home) / len(home)
@@ -240,21 +252,29 @@ def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> Traffic:
         return traffic
     where = layout.range_by_id(problem.network.loss_layer)
     size, groups = problem.steps * FLOAT * where.neurons, column_groups(where.neurons, where.columns)
-    for sample, tile in enumerate(layout.loss_tiles):
-        (replica,) = where.replicas_with(sample, 1)
-        shares = sample_groups(where.neurons, where.columns, problem.target.workers, where.samples[replica][1])
+    for replica, (first, count) in enumerate(where.samples):
+        shares = sample_groups(where.neurons, where.columns, problem.target.workers, count)
         # Blocks of one sample follow each other in memory.
-        pieces = np.where(shares == where.samples[replica][1], np.minimum(groups, 1), groups)
-        away = where.of(replica) != tile
-        if to_loss:
-            traffic.add(tile, int(size[away].sum()), int(pieces[away].sum()))
-            traffic.sent[where.of(replica)] += size * away
-            _over_links(layout, traffic, where.of(replica), tile, int(size[away].sum()))
-        else:
-            traffic.add(where.of(replica), size * away, pieces * away)
-            traffic.sent[tile] += int(size[away].sum())
-            _over_links(layout, traffic, np.array([tile]), int(where.of(replica)[0]), int(size[away].sum()))
+        pieces = np.where(shares == count, np.minimum(groups, 1), groups)
+        tiles = where.of(replica)
+        for tile in layout.loss_tiles[first : first + count]:
+            _sample_of_blocks(layout, traffic, tile, tiles, (size, pieces), to_loss=to_loss)
     return traffic
+
+
+def _sample_of_blocks(layout: Layout, traffic: Traffic, tile: int, tiles: Ints, held: tuple[Ints, Ints], *, to_loss: bool) -> None:
+    """The record of one sample, of which `tiles` hold (bytes, pieces), goes to the tile of its loss, or its adjoint comes back."""
+    size, pieces = held
+    away = tiles != tile
+    moved = int(size[away].sum())
+    if to_loss:
+        traffic.add(tile, moved, int(pieces[away].sum()))
+        traffic.sent[tiles] += size * away
+        _over_links(layout, traffic, tiles, tile, moved)
+    else:
+        traffic.add(tiles, size * away, pieces * away)
+        traffic.sent[tile] += moved
+        _over_links(layout, traffic, np.array([tile]), int(tiles[0]), moved)
 
 
 def losses_to_one_tile(layout: Layout) -> Traffic:
@@ -285,9 +305,9 @@ def gradients_to_shares(layout: Layout) -> Traffic:
         if learned_scalars(layer):
             groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
             shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-            away = where.tiles != where.starts[0]
+            away = where.tiles != where.tiles[0]
             moved = learned_scalars(layer) * FLOAT * int((groups * shares)[away].sum())
-            traffic.add(where.starts[0], moved, learned_scalars(layer) * int(away.sum()))
+            traffic.add(int(where.tiles[0]), moved, learned_scalars(layer) * int(away.sum()))
     return traffic
 
 
@@ -299,7 +319,7 @@ def between_replicas(layout: Layout, traffic: Traffic, where: TileRange, rows: i
     share = FLOAT * rows * where.tile_neurons / where.replicas
     traffic.add(where.tiles, others * share, others * np.tile(column_groups(where.neurons, where.columns), where.replicas))
     traffic.sent[where.tiles] += others * share if gathers else share
-    homes = [set(layout.chips_of(where.of(r))) for r in range(where.replicas)]
+    homes = [set(layout.chips_of(where.of(r))) for r in range(where.replicas)] if layout.placement.chips > 1 else []
     for r, home in enumerate(homes):
         away = sum(other != home for other in homes)
         traffic.link[min(home)] += away * float(share[r * where.width : (r + 1) * where.width].sum())

@@ -50,7 +50,7 @@ def test_random_placements_train_as_the_reference_does(tmp_path, make, optimizer
     program = lower(graph, loss=parse_loss("ce_mean_membrane"), loss_output="y", optimizer=optimizer, steps=STEPS)
     machines = machine(60, 2) if copies == 1 else machine(20, copies)
     place = random_placement(np.random.default_rng(seed), copies)
-    plan = make_plan(program, machines, steps=STEPS, batch=BATCH, place=place, **options)
+    plan = make_plan(program, machines, steps=STEPS, batch=BATCH, placer=place, **options)
     assert copies == 1 or plan.chips_used == copies
     case = Project(program, plan, emit_poplar(program, plan, tmp_path / "project"))
     engine, reference = case.open(), case.reference()

@@ -1,14 +1,22 @@
 """Project folders appear whole or not at all."""
 
 import errno
+import hashlib
 import os
 from pathlib import Path
 
 import pytest
 
-from snnc.backends.project import DiskFullError, ForeignFolderError, OutputFolderError, write_project
+from snnc.backends.project import DiskFullError, ForeignFolderError, OutputFolderError, whole_folder, write_file
 
 FILES = {"project.json": b"{}", "a/b.txt": b"text"}
+
+
+def write_project(folder, files):
+    with whole_folder(folder) as beside:
+        for name, content in files.items():
+            write_file(beside / name, (content,))
+    return folder
 
 
 def everything(folder):
@@ -49,14 +57,14 @@ def test_what_is_no_project_is_left_alone(tmp_path, make):
 def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch, number, kind):
     write_project(tmp_path / "old", FILES)
     before = everything(tmp_path)
-    write = Path.write_bytes
+    open_file = Path.open
 
-    def fail(self, data):
+    def fail(self, *arguments, **options):
         if self.name == "b.txt":
             raise OSError(number, os.strerror(number))
-        return write(self, data)
+        return open_file(self, *arguments, **options)
 
-    monkeypatch.setattr(Path, "write_bytes", fail)
+    monkeypatch.setattr(Path, "open", fail)
     for name in ("new", "old"):
         with pytest.raises(kind):
             write_project(tmp_path / name, FILES)
@@ -83,3 +91,9 @@ def test_a_failed_rename_brings_the_old_project_back(tmp_path, monkeypatch):
         write_project(tmp_path / "p", {"project.json": b"new"})
     assert (tmp_path / "p" / "project.json").read_bytes() == b"{}"
     assert everything(tmp_path) == ["p", "p/a", "p/a/b.txt", "p/project.json"]
+
+
+def test_a_file_is_written_piece_by_piece_and_its_digest_is_of_the_whole(tmp_path):
+    pieces = (b"one", memoryview(b"two"), b"")
+    assert write_file(tmp_path / "deep" / "f", pieces) == hashlib.sha256(b"onetwo").hexdigest()
+    assert (tmp_path / "deep" / "f").read_bytes() == b"onetwo"

@@ -1,0 +1,81 @@
+"""One benchmark: a network, its sequence, its activity and the machine that it is mapped onto."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lower import lower
+from snnc.compiler.mapping.published import PublishedNet
+from snnc.compiler.step_program import StepProgram
+from snnc.compiler.surrogates import parse_surrogate
+from snnc.frontends.dsl import Network
+from snnc.options import parse_optimizer
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A network to map.
+
+    Attributes
+    ----------
+    name, suite
+        Its name in tables, and the group it belongs to (a key of :data:`snnc.benchmarks.nets.SUITES`).
+    target, chips
+        Name of the machine, and how many of its chips are used.
+    steps, batch
+        T and B of one training step.
+    loss, optimizer, surrogate
+        As on the command line.
+    build
+        Makes the network.
+    activity
+        Spikes a value and step, by name of the input or population.
+    activity_source
+        ``"simulated"``, ``"measured"`` or ``"assumed"``, and with what.
+    capacity
+        Ids a sample that a window holds in the published program, by the same names; empty where it does not run the network.
+    published
+        The same network for :func:`~snnc.compiler.mapping.published.predict_published`, None where that program cannot run it.
+    """
+
+    name: str
+    suite: str
+    target: str
+    chips: int
+    steps: int
+    batch: int
+    loss: str
+    optimizer: str
+    surrogate: str
+    build: Callable[[], Network]
+    activity: Mapping[str, float]
+    activity_source: str
+    capacity: Mapping[str, int]
+    published: PublishedNet | None
+
+    def program(self) -> StepProgram:
+        """Build the network and lower it for training."""
+        return lower(
+            self.build().graph(),
+            loss=parse_loss(self.loss),
+            optimizer=parse_optimizer(self.optimizer),
+            surrogate=parse_surrogate(self.surrogate),
+            steps=self.steps,
+        )
+
+    def buffer_activity(self, program: StepProgram) -> dict[str, float]:
+        """Return :attr:`activity` by StepProgram buffer, as :func:`snnc.compiler.mapping.make_plan` takes it."""
+        return {buffer: self.activity[name] for name, buffer in spiking_buffers(program) if name in self.activity}
+
+    def buffer_capacity(self, program: StepProgram) -> dict[str, int]:
+        """Return :attr:`capacity` by StepProgram buffer, likewise."""
+        return {buffer: self.capacity[name] for name, buffer in spiking_buffers(program) if name in self.capacity}
+
+
+def spiking_buffers(program: StepProgram) -> tuple[tuple[str, str], ...]:
+    """Return the author's name and the buffer of everything that sends spikes."""
+    labels = {item.id: item.label for item in (*program.inputs, *program.populations)}
+    kinds = {c.source_buffer: c.source for c in program.connections if program.buffers[c.source_buffer].kind == "spikes"}
+    return tuple((labels[source], buffer) for buffer, source in kinds.items())

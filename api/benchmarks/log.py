@@ -1,0 +1,56 @@
+"""The published timing log, as data: ``logged.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+
+@dataclass(frozen=True)
+class LoggedRun:
+    """One point of the log.
+
+    Attributes
+    ----------
+    name
+        Name of the benchmark.
+    hidden, capacity
+        Neurons and K of the hidden layers.
+    ms
+        Milliseconds of a training step, as most epochs show them (rounded to whole ones); two where two values share the epochs.
+    epochs
+        Milliseconds -> number of epochs.
+    compile_s
+        Seconds of compilation and first epoch.
+    """
+
+    name: str
+    hidden: tuple[int, ...]
+    capacity: tuple[int, ...]
+    ms: tuple[int, ...]
+    epochs: dict[int, int]
+    compile_s: int
+
+    @property
+    def logged_ms(self) -> float:
+        """The middle of :attr:`ms`."""
+        return sum(self.ms) / len(self.ms)
+
+
+def logged_runs() -> tuple[LoggedRun, ...]:
+    """Return the 12 points, in the order of the log."""
+    data: dict[str, Any] = tomllib.loads(files("snnc.benchmarks").joinpath("logged.toml").read_text())
+    return tuple(_run(run) for run in data["run"])
+
+
+def _run(run: dict[str, Any]) -> LoggedRun:
+    return LoggedRun(
+        name=run["name"],
+        hidden=tuple(run["hidden"]),
+        capacity=tuple(run["capacity"]),
+        ms=tuple(run["ms"]),
+        epochs={int(ms): count for ms, count in run["epochs"].items()},
+        compile_s=run["compile_s"],
+    )

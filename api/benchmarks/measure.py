@@ -1,0 +1,145 @@
+"""One benchmark by one strategy, in a process of its own: ``python -m snnc.benchmarks.measure NAME STRATEGY [TARGET] [--emit]``.
+
+A fresh process makes the seconds and the peak memory those of this one compilation. The last line of stdout is the row as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from snnc.activity import Activity
+from snnc.benchmarks.benchmark import Benchmark
+from snnc.benchmarks.log import logged_runs
+from snnc.benchmarks.nets import benchmark
+from snnc.compiler.errors import SnncError
+from snnc.compiler.mapping.errors import BaselineTooBigError, PublishedOptionError
+from snnc.compiler.target import Target
+from snnc.compiler.targets import load_target
+from snnc.estimating import Estimate
+from snnc.options import options
+from snnc.project import Compiled, lowered, map_program, write_project
+
+PUBLISHED: Final = "published"
+
+
+def measure(name: str, strategy: str, target: str | None = None, *, emit: bool = False) -> dict[str, Any]:
+    """Map one benchmark and return its row; what goes wrong is the row's ``error``.
+
+    Parameters
+    ----------
+    name
+        Name of the benchmark.
+    strategy
+        How tiles are chosen.
+    target
+        Machine, when it is not the benchmark's own.
+    emit
+        Also write the project (to a folder that is deleted again); only what snnc places itself can be emitted.
+    """
+    case = benchmark(name)
+    machine = load_target(target or case.target)
+    row: dict[str, Any] = {
+        "net": name,
+        "suite": case.suite,
+        "target": machine.name,
+        "clock_ghz": machine.clock_hz / 1e9,
+        "chips": case.chips,
+        "strategy": strategy,
+        "batch": case.batch,
+        "steps": case.steps,
+        "activity": case.activity_source,
+        "fits": False,
+        "step_cycles": None,
+        "bound_cycles": None,
+    }
+    logged = next((run for run in logged_runs() if run.name == name), None)
+    if logged is not None:
+        row["logged_ms"] = logged.logged_ms
+    start = time.perf_counter()
+    try:
+        found = _published(case, machine) if strategy == PUBLISHED else _mapped(case, strategy, machine.name, emit=emit)
+    except SnncError as error:
+        found = {"error": error.text, "code": error.code}
+        if isinstance(error, BaselineTooBigError):
+            found["peak_tile_bytes"] = error.needed
+    row |= {"compile_s": time.perf_counter() - start} | found
+    return row | {"peak_rss_mb": peak_rss_mb()}
+
+
+def peak_rss_mb() -> float:
+    """Largest resident memory of this process so far, MiB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def _published(case: Benchmark, target: Target) -> dict[str, Any]:
+    """Cost of the published program, by its own model; the band is that over the costs of a fragment that sources give."""
+    if case.published is None:
+        raise PublishedOptionError(f"the published program runs chains of dense layers, and {case.name!r} is none.")
+    from snnc.compiler.mapping.published import predict_published
+
+    prediction = predict_published(case.published, target)
+    found: dict[str, Any] = {
+        "ipus": case.chips,
+        "fits": prediction.fits,
+        "peak_tile_bytes": prediction.peak_tile_bytes,
+        "tile_bytes": target.tile_bytes,
+        "predicted_ms": prediction.milliseconds(),
+        "step_ms": prediction.milliseconds(),
+        "step_cycles": prediction.step_cycles,
+    }
+    if not prediction.fits:
+        found |= {"step_cycles": None, "error": f"does not fit: {prediction.peak_tile_bytes:,} bytes of {target.tile_bytes:,}", "code": ""}
+    return found
+
+
+def _mapped(case: Benchmark, strategy: str, target: str, *, emit: bool) -> dict[str, Any]:
+    """Network, program, plan and, with `emit`, project folder."""
+    start = time.perf_counter()
+    graph = case.build().graph()
+    chosen = options(target, case.steps, case.batch, case.loss, case.optimizer, case.surrogate)
+    program = lowered(graph, chosen)
+    activity = Activity(case.buffer_activity(program), {}, case.activity_source)
+    plan = map_program(program, chosen, activity, strategy=strategy, chips=case.chips)
+    mapped = time.perf_counter()
+    data = Estimate(plan, mapped - start).to_data()
+    found = {key: data[key] for key in _KEPT}
+    found |= {
+        "fits": True,
+        "predicted_ms": data["step_ms"],
+        "neurons": sum(p.neurons for p in plan.populations),
+        "weights": sum(p.value.size for p in program.parameters.values()),
+        "map_s": mapped - start,
+    }
+    if emit:
+        _emit(Compiled(graph, chosen, program, plan))
+        found["emit_s"] = time.perf_counter() - mapped
+    return found | {"emitted": emit, "compile_s": time.perf_counter() - start}
+
+
+_KEPT: Final = (
+    *("ipus", "tiles_used", "tiles", "step_cycles", "bound_cycles", "ideal_cycles", "balance"),
+    *("step_ms", "peak_tile_bytes", "tile_bytes"),
+)
+
+
+def _emit(compiled: Compiled) -> None:
+    with tempfile.TemporaryDirectory(prefix="snnc-bench-") as folder:
+        write_project(compiled, Path(folder) / "project")
+
+
+def main(arguments: list[str]) -> None:
+    """Print the row of one benchmark and strategy."""
+    names = [a for a in arguments if a != "--emit"]
+    row = measure(names[0], names[1], names[2] if len(names) > 2 else None, emit="--emit" in arguments)
+    print(json.dumps(row, allow_nan=False))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

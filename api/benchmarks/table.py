@@ -1,0 +1,62 @@
+"""Rows of measurements as a table for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+def mapping_lines(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield one line for each net and machine: snnc's step, how near it is to its bounds, and every baseline over it.
+
+    All times are predicted; ``balance`` is the balance bound over the prediction, ``ideal`` the ideal one.
+    """
+    others = list(dict.fromkeys(row["strategy"] for row in rows if row["strategy"] != "snnc"))
+    head = f"{'net':22} {'target':8} {'step ms':>9} {'balance':>7} {'ideal':>6} {'tile KiB':>8} {'compile':>8} {'RSS MB':>7} {'of log':>6}"
+    yield head + "".join(f" {name:>12}" for name in others) + "   (baselines: their step over snnc's)"
+    for (net, target), members in groupby(rows, key=lambda row: (row["net"], row.get("target"))):
+        by_name = {row["strategy"]: row for row in members}
+        mine = by_name.get("snnc", {})
+        yield f"{net:22} {target or '':8} {_own(mine)}" + "".join(f" {_over(by_name.get(name, {}), mine):>12}" for name in others)
+    for row in rows:
+        if row.get("error"):
+            yield f"{row['net']}, {row['strategy']}: {row['error']}"
+
+
+def _own(row: Row) -> str:
+    if not row.get("fits"):
+        return f"{'does not fit' if 'E313' in str(row.get('code')) else 'no plan':>57}"
+    of_log = f"{row['step_ms'] / row['logged_ms']:6.2f}" if row.get("logged_ms") else f"{'':6}"
+    ideal = row["ideal_cycles"] / row["step_cycles"]
+    return (
+        f"{row['step_ms']:9.4g} {row['balance']:7.2f} {ideal:6.3f} {row['peak_tile_bytes'] / 1024:8,.0f} "
+        f"{row['compile_s']:6.2f} s {row['peak_rss_mb']:7,.0f} {of_log}"
+    )
+
+
+def _over(row: Row, mine: Row) -> str:
+    """Return the step of a baseline over snnc's."""
+    if row.get("fits") and mine.get("fits"):
+        return f"{row['step_cycles'] / mine['step_cycles']:.2f} x"
+    if row.get("fits"):
+        return f"{row['step_ms']:.4g} ms"
+    needed = row.get("peak_tile_bytes")
+    return f"{needed / 1024:,.0f} KiB!" if needed else "-"
+
+
+def compile_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield one line for each net, from small to large: seconds and memory to the emitted project."""
+    head = f"{'net':16} {'target':8} {'tiles':>7} {'neurons':>9} {'weights':>12} {'compile':>9} {'of it emit':>10} {'RSS MB':>7}"
+    yield head + f" {'s / M weights':>13}"
+    for row in sorted(rows, key=lambda row: row.get("weights", 0)):
+        if not row.get("fits"):
+            yield f"{row['net']:16} {row.get('error', '')}"
+            continue
+        sizes = f"{row['tiles_used']:7,d} {row['neurons']:9,d} {row['weights']:12,d}"
+        yield (
+            f"{row['net']:16} {row['target']:8} {sizes} {row['compile_s']:7.2f} s {row['emit_s']:8.2f} s "
+            f"{row['peak_rss_mb']:7,.0f} {1e6 * row['compile_s'] / row['weights']:13.3f}"
+        )

@@ -1,0 +1,151 @@
+"""What a network would cost on a machine: the plan and its bounds, without emitting anything."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from snnc.activity import Activity, assumed_activity
+from snnc.compiler.graph import Graph, Kind
+from snnc.compiler.losses import Loss
+from snnc.compiler.optimizers import Optimizer
+from snnc.compiler.plan import Mode, Plan
+from snnc.compiler.surrogate import Surrogate
+from snnc.compiling import Data, Model, as_graph, measured_activity
+from snnc.errors import EstimateError
+from snnc.options import REFERENCE, Options, options
+from snnc.project import compile_graph, lowered
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A plan and how long it took to find it.
+
+    Attributes
+    ----------
+    plan
+        Where everything would lie, and what it would cost.
+    compile_s
+        Seconds from the model to the plan.
+    """
+
+    plan: Plan
+    compile_s: float
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the numbers as JSON's types; cycles and milliseconds are predictions for a training step (forward pass without a loss)."""
+        plan, memory = self.plan, self.plan.tile_memory
+        return {
+            "name": plan.name,
+            "target": plan.target.name,
+            "strategy": plan.strategy,
+            "ipus": plan.chips_used,
+            "tiles_used": sum(held > 0 for held in memory),
+            "tiles": plan.target.tiles,
+            "batch": plan.batch,
+            "steps": plan.steps,
+            "training": plan.training,
+            "activity": plan.activity_source,
+            "step_cycles": plan.cycles,
+            "bound_cycles": plan.bound_cycles,
+            "ideal_cycles": plan.ideal_cycles,
+            "balance": plan.bound_cycles / plan.cycles,
+            "clock_ghz": plan.target.clock_hz / 1e9,
+            "step_ms": 1e3 * plan.seconds,
+            "samples_per_s": plan.batch / plan.seconds,
+            "peak_tile_bytes": max(memory),
+            "tile_bytes": plan.target.tile_bytes,
+            "compile_s": self.compile_s,
+        }
+
+
+def estimate(
+    model: Model,
+    target: str = "gc200",
+    *,
+    steps: int | None = None,
+    batch: int | None = None,
+    loss: str | Loss | None = None,
+    optimizer: str | Optimizer | None = None,
+    surrogate: str | Surrogate | None = None,
+    capacity: int | None = None,
+    mode: Mode = "exact",
+    calibrate: Data | None = None,
+    activity: float | None = None,
+    strategy: str = "snnc",
+    dt: float | None = None,
+    input_kind: Kind | None = None,
+) -> Estimate:
+    """Predict what a network costs on a machine; nothing is emitted, built or run.
+
+    Parameters
+    ----------
+    model, target, steps, batch, loss, optimizer, surrogate, capacity, mode, calibrate, dt, input_kind
+        As :func:`snnc.compile` takes them; the target is a machine.
+    activity
+        Spikes a value and step to assume of every source that sends spikes.
+    strategy
+        ``"snnc"``, or a baseline to compare it with.
+
+    Raises
+    ------
+    SnncError
+        With a code, see the page on errors.
+
+    Examples
+    --------
+    >>> import snnc
+    >>> net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
+    >>> found = snnc.estimate(net, "gc200", steps=10, batch=4)
+    >>> 0 < found.plan.bound_cycles < found.plan.cycles
+    True
+    """
+    start = time.perf_counter()
+    chosen = options(target, steps, batch, loss, optimizer, surrogate, 0, capacity, mode)
+    graph = as_graph(model, dt=dt, input_kind=input_kind)
+    return estimate_graph(graph, chosen, calibrate, activity=activity, strategy=strategy, start=start)
+
+
+def estimate_graph(
+    graph: Graph,
+    chosen: Options,
+    data: Path | Data | None = None,
+    *,
+    activity: float | None = None,
+    strategy: str = "snnc",
+    start: float | None = None,
+) -> Estimate:
+    """Map `graph` as `chosen` says; `start` is when the clock began to run (now, if not given).
+
+    Raises
+    ------
+    EstimateError
+        The target is no machine, or activity is both measured and assumed.
+    """
+    began = time.perf_counter() if start is None else start
+    if chosen.target == REFERENCE:
+        raise EstimateError("the reference backend has no tiles and no cycles to estimate; give a machine (--target gc200).")
+    if data is not None and activity is not None:
+        raise EstimateError("the activity is either measured on data or assumed; give one of the two.")
+    plan = compile_graph(graph, chosen, _activity(graph, chosen, data, activity), strategy=strategy).plan
+    assert plan is not None, "machines have plans"
+    return Estimate(plan, time.perf_counter() - began)
+
+
+def _activity(graph: Graph, chosen: Options, data: Path | Data | None, activity: float | None) -> Activity | None:
+    if activity is not None:
+        return assumed_activity(lowered(graph, chosen), activity)
+    return None if data is None else measured_activity(graph, chosen, data)
+
+
+def estimate_lines(found: Estimate) -> list[str]:
+    """Return what a reader wants to see of the bounds."""
+    data = found.to_data()
+    return [
+        f"bounds    {data['bound_cycles']:,.0f} cycles if all work and bytes were spread evenly over all tiles "
+        f"({100 * data['balance']:.0f} % of the prediction)",
+        f"          {data['ideal_cycles']:,.0f} cycles with ideal event loops, ids moved once and barriers",
+        f"strategy  {data['strategy']}; planned in {data['compile_s']:.2f} s; nothing was written",
+    ]

@@ -1,0 +1,7 @@
+"""Predicted throughput, memory and bounds of one network over machines, batch sizes and activities."""
+
+from __future__ import annotations
+
+from snnc.exploring.points import Point, explore, explore_graph
+
+__all__ = ["Point", "explore", "explore_graph"]

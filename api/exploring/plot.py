@@ -1,0 +1,212 @@
+"""Points as a drawing: throughput, memory and distance to the bound, self-contained SVG or HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import jinja2
+
+from snnc.errors import ExploreError
+from snnc.exploring.points import Point
+from snnc.inspect.palette import LAYERS, mixed
+
+FORMATS: Final = ("html", "svg")
+WIDTH, HEIGHT, LEFT, TOP, GAP = 300.0, 230.0, 70.0, 70.0, 75.0
+"""Size of a panel's axes, of the margins and of the room between panels, pixels."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A dot, or a cross where a point does not fit."""
+
+    x: float
+    y: float
+    colour: str
+    title: str
+    fits: bool
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A pair of axes: ticks as (y, text), columns as (x, text), lines as (points, colour, dashed)."""
+
+    title: str
+    left: float
+    ticks: tuple[tuple[float, str], ...]
+    columns: tuple[tuple[float, str], ...]
+    right: float
+    middle: float
+    lines: tuple[tuple[str, str, bool], ...]
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points of one line, from left to right."""
+
+    label: str
+    colour: str
+    points: tuple[Point, ...]
+
+
+def draw(points: Sequence[Point], name: str, fmt: str) -> str:
+    """Draw `points` of the network `name`.
+
+    Parameters
+    ----------
+    points
+        What :func:`snnc.explore` found.
+    name
+        Name of the network.
+    fmt
+        ``"svg"``, or ``"html"``: the drawing with a table.
+
+    Raises
+    ------
+    ExploreError
+        The format is unknown.
+    """
+    if fmt not in FORMATS:
+        raise ExploreError(f"a plot cannot be written as {fmt!r}; it can be {', '.join(FORMATS)}.")
+    along, series = _series(points)
+    panels = _panels(series)
+    view: dict[str, Any] = {
+        "name": name,
+        "along": along,
+        "panels": panels,
+        "legend": [(22 + 260 * (n % 4), TOP + HEIGHT + 58 + 18 * (n // 4), s.label, s.colour) for n, s in enumerate(series)],
+        "width": LEFT + len(panels) * (WIDTH + GAP),
+        "height": TOP + HEIGHT + 70 + 18 * math.ceil(len(series) / 4),
+        "right": LEFT + len(panels) * (WIDTH + GAP) - 12,
+        "heads": TOP - 22,
+        "feet": (TOP + HEIGHT + 18, TOP + HEIGHT + 36),
+        "rows": [point.to_data() for point in points],
+    }
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("snnc.templates", "report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(f"explore.{fmt}.jinja").render(view)
+
+
+def _series(points: Sequence[Point]) -> tuple[str, list[Series]]:
+    """Lay batch sizes (activities, targets, when only those vary) along the axis; everything else is a line of its own."""
+    axes: dict[str, Callable[[Point], Any]] = {
+        "batch": lambda p: p.batch,
+        "activity": lambda p: "default" if p.activity is None else f"{100 * p.activity:g} %",
+        "target": lambda p: p.target,
+    }
+    along = next((name for name, read in axes.items() if len({read(p) for p in points}) > 1), "batch")
+    others = [read for name, read in axes.items() if name != along]
+    groups: dict[tuple[Any, ...], list[Point]] = {}
+    for point in points:
+        groups.setdefault(tuple(read(point) for read in others), []).append(point)
+    targets = list(dict.fromkeys(p.target for p in points))
+    activities = list(dict.fromkeys(p.activity for p in points))
+    found = []
+    for members in groups.values():
+        first = members[0]
+        parts = [first.target] if along != "target" else []
+        if along != "activity" and len(activities) > 1:
+            parts.append(axes["activity"](first))
+        if along != "batch":
+            parts.append(f"batch {first.batch}")
+        strength = 1 - 0.65 * activities.index(first.activity) / len(activities) if along != "activity" else 1.0
+        colour = mixed(LAYERS[targets.index(first.target) % len(LAYERS)], strength)
+        found.append(Series(", ".join(parts), colour, tuple(members)))
+    return along, found
+
+
+def _panels(series: Sequence[Series]) -> list[Panel]:
+    rates = [v for s in series for p in s.points if p.estimate for v in (_rate(p), _bound_rate(p))]
+    low, high = math.floor(math.log10(min(rates, default=1.0))), math.ceil(math.log10(max(rates, default=10.0)) + 1e-9)
+    powers = [(k, _short(10.0**k)) for k in range(low, max(high, low + 1) + 1)]
+    percent = [(k, f"{k} %") for k in range(0, 101, 20)]
+    return [
+        _panel(0, "samples/s predicted; dashed: at the balance bound", series, powers, lambda p: math.log10(_rate(p)), _log_bound_rate),
+        _panel(1, "memory of the fullest tile", series, percent, lambda p: 100 * _number(p, "peak_tile_bytes") / _number(p, "tile_bytes")),
+        _panel(2, "balance bound over prediction", series, percent, lambda p: 100 * _number(p, "balance")),
+    ]
+
+
+def _short(value: float) -> str:
+    """Write 10000 as 10 k."""
+    for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if value >= size:
+            return f"{value / size:g}{unit}"
+    return f"{value:g}"
+
+
+def _number(point: Point, name: str) -> float:
+    assert point.estimate is not None
+    return float(point.estimate.to_data()[name])
+
+
+def _rate(point: Point) -> float:
+    return _number(point, "samples_per_s")
+
+
+def _bound_rate(point: Point) -> float:
+    return _rate(point) / max(_number(point, "balance"), 1e-12)
+
+
+def _log_bound_rate(point: Point) -> float:
+    return math.log10(_bound_rate(point))
+
+
+def _panel(
+    index: int,
+    title: str,
+    series: Sequence[Series],
+    scale: Sequence[tuple[float, str]],
+    value: Callable[[Point], float],
+    bound: Callable[[Point], float] | None = None,
+) -> Panel:
+    left = LEFT + index * (WIDTH + GAP)
+    number = max(len(s.points) for s in series)
+    places = [left + WIDTH * (k + 0.5) / number for k in range(number)]
+    low, high = scale[0][0], scale[-1][0]
+
+    def height(at: float) -> float:
+        return round(TOP + HEIGHT * (1 - (at - low) / (high - low)), 1)
+
+    lines: list[tuple[str, str, bool]] = []
+    marks = []
+    for s in series:
+        known = [(x, p) for x, p in zip(places, s.points, strict=False) if p.fits]
+        for read, dashed in ((value, False), (bound, True)):
+            if read is not None:
+                lines.append((" ".join(f"{x:.1f},{height(read(p))}" for x, p in known), s.colour, dashed))
+        for x, p in zip(places, s.points, strict=False):
+            y = height(value(p)) if p.fits else TOP - 8
+            marks.append(Mark(round(x, 1), y, s.colour, _title(p), p.fits))
+    ticks = tuple((height(at), text) for at, text in scale)
+    return Panel(title, left, ticks, _columns(series, places), left + WIDTH, left + WIDTH / 2, tuple(lines), tuple(marks))
+
+
+def _columns(series: Sequence[Series], places: Sequence[float]) -> tuple[tuple[float, str], ...]:
+    longest = max(series, key=lambda s: len(s.points)).points
+    varying = {
+        "batch": [str(p.batch) for p in longest],
+        "activity": ["default" if p.activity is None else f"{100 * p.activity:g} %" for p in longest],
+        "target": [p.target for p in longest],
+    }
+    texts = next((v for v in varying.values() if len(set(v)) > 1), varying["batch"])
+    return tuple((round(x, 1), text) for x, text in zip(places, texts, strict=True))
+
+
+def _title(point: Point) -> str:
+    if point.estimate is None:
+        return f"{point.target}, batch {point.batch}: does not fit. {point.reason}"
+    data = point.estimate.to_data()
+    return (
+        f"{point.target}, batch {point.batch}, activity {data['activity']}: {data['samples_per_s']:,.0f} samples/s, "
+        f"{data['step_ms']:.4g} ms a step, {100 * data['balance']:.0f} % of the bound, fullest tile {data['peak_tile_bytes']:,} bytes"
+    )

@@ -1,0 +1,153 @@
+"""One plan for each machine, batch size and activity; the network is read and lowered once."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from snnc.activity import assumed_activity
+from snnc.compiler.errors import SnncError
+from snnc.compiler.graph import Graph, Kind
+from snnc.compiler.losses import Loss
+from snnc.compiler.mapping.errors import TooBigError
+from snnc.compiler.optimizers import Optimizer
+from snnc.compiler.plan import Mode
+from snnc.compiler.surrogate import Surrogate
+from snnc.compiling import Model, as_graph
+from snnc.errors import ExploreError
+from snnc.estimating import Estimate
+from snnc.options import REFERENCE, Options, options
+from snnc.project import lowered, map_program
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One combination, and what was found.
+
+    Attributes
+    ----------
+    target, batch, activity
+        The combination; activity None: the number that snnc assumes where nothing was measured.
+    estimate
+        The plan; None when there is none.
+    reason
+        Why there is none: the message of the error, "" otherwise.
+    code
+        The code of that error.
+    point_s
+        Seconds that this point took.
+    """
+
+    target: str
+    batch: int
+    activity: float | None
+    estimate: Estimate | None
+    reason: str
+    code: str
+    point_s: float
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is a plan."""
+        return self.estimate is not None
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the point as JSON's types."""
+        found: dict[str, Any] = {"target": self.target, "batch": self.batch, "assumed_activity": self.activity, "fits": self.fits}
+        if self.estimate is None:
+            found |= {"reason": self.reason, "code": self.code}
+        else:
+            found = {**self.estimate.to_data(), **found}
+        return found | {"point_s": self.point_s}
+
+
+def explore(
+    model: Model,
+    targets: Sequence[str],
+    *,
+    batches: Sequence[int] = (32,),
+    activities: Sequence[float | None] = (None,),
+    steps: int | None = None,
+    loss: str | Loss | None = None,
+    optimizer: str | Optimizer | None = None,
+    surrogate: str | Surrogate | None = None,
+    capacity: int | None = None,
+    mode: Mode = "exact",
+    strategy: str = "snnc",
+    dt: float | None = None,
+    input_kind: Kind | None = None,
+) -> tuple[Point, ...]:
+    """Predict what a network costs on several machines, for several batch sizes and activities; nothing is emitted.
+
+    Parameters
+    ----------
+    model, steps, loss, optimizer, surrogate, capacity, mode, dt, input_kind
+        As :func:`snnc.compile` takes them.
+    targets
+        Names of machines, or paths of TOML files.
+    batches
+        Samples of one run or training step.
+    activities
+        Spikes a neuron and step to assume; None for snnc's own assumption.
+    strategy
+        ``"snnc"``, or a baseline to compare it with.
+
+    Returns
+    -------
+    tuple of Point
+        By target, then batch, then activity. Those that do not fit say why.
+
+    Raises
+    ------
+    SnncError
+        With a code, see the page on errors.
+
+    Examples
+    --------
+    >>> import snnc
+    >>> net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
+    >>> [point.batch for point in snnc.explore(net, ["gc200"], batches=[1, 2], steps=5)]
+    [1, 2]
+    """
+    chosen = options(targets[0] if targets else REFERENCE, steps, None, loss, optimizer, surrogate, 0, capacity, mode)
+    graph = as_graph(model, dt=dt, input_kind=input_kind)
+    return tuple(explore_graph(graph, chosen, targets, batches, activities, strategy=strategy))
+
+
+def explore_graph(
+    graph: Graph,
+    chosen: Options,
+    targets: Sequence[str],
+    batches: Sequence[int],
+    activities: Sequence[float | None],
+    *,
+    strategy: str = "snnc",
+) -> Iterator[Point]:
+    """Yield the points one by one as they are found.
+
+    Raises
+    ------
+    ExploreError
+        A list is empty, or names the reference backend.
+    """
+    for what, values in (("target", targets), ("batch size", batches), ("activity", activities)):
+        if not values:
+            raise ExploreError(f"there is no {what} to explore; give at least one.")
+    if REFERENCE in targets:
+        raise ExploreError("the reference backend has no tiles and no cycles; give machines (--targets gc200,bow).")
+    program = lowered(graph, replace(chosen, target=targets[0]))
+    wanted = {a: None if a is None else assumed_activity(program, a) for a in activities}
+    for target, batch, activity in itertools.product(targets, batches, activities):
+        start = time.perf_counter()
+        found: Estimate | None = None
+        error: SnncError | None = None
+        try:
+            plan = map_program(program, replace(chosen, target=target, batch=batch), wanted[activity], strategy=strategy)
+            found = Estimate(plan, time.perf_counter() - start)
+        except TooBigError as refused:
+            error = refused
+        seconds = time.perf_counter() - start
+        yield Point(target, batch, activity, found, error.text if error else "", error.code if error else "", seconds)

@@ -1,0 +1,53 @@
+"""A placement of populations becomes a layout: relays and losses are dealt over the tiles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from snnc.compiler.mapping.block_memory import block_bytes
+from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.grouping import Ints, split
+from snnc.compiler.mapping.placement import Placement
+from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.relays import Room, deal_relays
+from snnc.compiler.mapping.tile_range import TileRange
+from snnc.compiler.mapping.traffic import Layout
+
+
+def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
+    """Deal relays and losses over tiles; `near`: relays lie on the chips of their source (of its first reader, for an input)."""
+    held = np.zeros(problem.target.tiles, dtype=np.int64)
+    ranges = {layer.id: where for layer, where in zip(problem.network.layers, placement.ranges, strict=True)}
+    for layer in problem.network.layers:
+        where = ranges[layer.id]
+        cut = Cut(where.replicas, where.columns)
+        held[where.tiles] += sum(block_bytes(problem, layer, cut, where.tile_neurons, where.tile_samples).values())
+    rooms = {}
+    for source in problem.network.sources:
+        owner = source.owner if not source.external else next(link.target for link in problem.network.links if link.source == source)
+        rooms[source] = _rooms(problem, placement, ranges[owner], near=near)
+    relays = deal_relays(problem, held, rooms, ranges)
+    return Layout(problem, placement, relays, _loss_tiles(problem, held, range(placement.chips * problem.target.tiles_per_chip)))
+
+
+def _rooms(problem: Problem, placement: Placement, where: TileRange, *, near: bool) -> list[Room]:
+    """Tiles for the relays of each group of chips: all of them, or those of the chips of `where`."""
+    per_chip, copies = problem.target.tiles_per_chip, placement.copies
+    group = -(-placement.chips // copies) * per_chip
+    each = where.replicas // copies
+    found = []
+    for copy, (sample, samples) in enumerate(split(problem.batch, copies)):
+        first, stop = copy * group, min((copy + 1) * group, placement.chips * per_chip)
+        if near:
+            mine = where.tiles[copy * each * where.width : (copy + 1) * each * where.width]
+            first, stop = int(mine.min()) // per_chip * per_chip, (int(mine.max()) // per_chip + 1) * per_chip
+        found.append(Room(first, stop, sample, samples))
+    return found
+
+
+def _loss_tiles(problem: Problem, held: Ints, usable: range) -> tuple[int, ...]:
+    """Losses go, one sample after the other, to the tiles that hold least."""
+    if not problem.training or problem.network.loss_layer is None:
+        return ()
+    order = np.argsort(held[usable.start : usable.stop], kind="stable") + usable.start
+    return tuple(int(order[sample % len(order)]) for sample in range(problem.batch))

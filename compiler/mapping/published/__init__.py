@@ -1,0 +1,19 @@
+"""The published per-layer program of arXiv 2311.04386 as a mapping strategy: its layout, its supersteps and what they cost."""
+
+from __future__ import annotations
+
+from snnc.compiler.mapping.published.net import PublishedLayer, PublishedNet
+from snnc.compiler.mapping.published.options import PublishedOptions
+from snnc.compiler.mapping.published.predict import PublishedPrediction, predict_published
+from snnc.compiler.mapping.published.simulate import Activity, moving_strokes, simulate
+
+__all__ = [
+    "Activity",
+    "PublishedLayer",
+    "PublishedNet",
+    "PublishedOptions",
+    "PublishedPrediction",
+    "moving_strokes",
+    "predict_published",
+    "simulate",
+]

@@ -1,0 +1,72 @@
+"""Bytes on the fullest tile of each layer, by category.
+
+Tensors as ``poplar_code_stateBasedReset.cpp`` (commit 2b0fe90) allocates them; everything is fp32 or 32-bit and lives through the whole
+training step but for the exchange buffers, of which the largest counts.
+"""
+
+from __future__ import annotations
+
+from snnc.compiler.mapping.grouping import ceil_div
+from snnc.compiler.mapping.published.backward import groups
+from snnc.compiler.mapping.published.forward import FLAGS
+from snnc.compiler.mapping.published.layout import linear_share, slice_share
+from snnc.compiler.mapping.published.machine import FLOAT, Machine
+from snnc.compiler.mapping.published.net import PRIVATE_COPIES
+
+STATES = 4
+"""Initial and current state, dU and its scaled copy."""
+ID_COPIES = 2
+"""Ids and counts of all steps are kept as integers and as floats."""
+
+
+def memory_by_layer(machine: Machine) -> tuple[dict[str, int], ...]:
+    """Return bytes by category for a tile of each layer that also takes part in the shared work of its chip."""
+    return tuple(_of_layer(machine, i) for i in range(len(machine.net.layers)))
+
+
+def _of_layer(machine: Machine, i: int) -> dict[str, int]:
+    net, target = machine.net, machine.target
+    neurons, capacity = machine.per_tile(i), machine.incoming(i)[0]
+    weights = FLOAT * net.widths[i] * neurons
+    read = FLOAT * net.batch * (capacity + FLAGS)
+    pieces = _pieces(machine, i)
+    return {
+        "weights": weights,
+        "optimiser": net.moments * weights,
+        "gradients": (PRIVATE_COPIES + 1) * weights,
+        "history": FLOAT * net.steps * net.batch * neurons,
+        "states": FLOAT * neurons * (STATES * net.batch + 2 + 2 + FLAGS * net.batch),
+        "spikes": _spikes(machine, i),
+        "replicated ids": read + (FLOAT * net.batch * capacity if i else 0),
+        "exchange": _buffer(machine, i),
+        "code": target.fixed_tile_bytes + target.fragment_code_bytes * pieces,
+    }
+
+
+def _spikes(machine: Machine, i: int) -> int:
+    """Ids and counts of all steps, of every layer of the chip and of the input, spread over the chip."""
+    net, tiles, chip = machine.net, machine.tiles, machine.layout.ranges[i].chip
+    sizes = [net.batch * net.layers[j].capacity for j in machine.layout.layers_of(chip)]
+    sizes += [net.batch * net.input_capacity] * (chip == 0)
+    return int(ID_COPIES * FLOAT * net.steps * sum(slice_share(n, tiles) + slice_share(FLAGS * net.batch, tiles) for n in sizes))
+
+
+def _buffer(machine: Machine, i: int) -> int:
+    """The largest of what a tile receives to work on: ids, flags, state and its gradient of a sample, parts of sums."""
+    net, layer, spread = machine.net, machine.net.layers[i], machine.layout.spread[i]
+    crowd = machine.layout.crowding[machine.layout.ranges[i].chip]
+    sums = 0
+    if i:
+        left = net.batch * machine.incoming(i)[0]
+        number, largest = groups(net.batch, machine.layout.ranges[i].tiles)
+        sums = largest * ceil_div(number * left, machine.tiles) + linear_share(left, machine.tiles)
+    gathered = 3 * layer.neurons if machine.options.surrogate == "one tile" else 2 * net.batch * layer.capacity
+    return FLOAT * max(net.batch * (machine.incoming(i)[0] + 1), crowd * ceil_div(layer.neurons, spread), gathered, sums)
+
+
+def _pieces(machine: Machine, i: int) -> int:
+    """Fragments in all exchanges that one tile takes part in: each has its code."""
+    from snnc.compiler.mapping.published.backward import backward
+    from snnc.compiler.mapping.published.forward import forward
+
+    return int(sum(step.pieces for step in (*forward(machine), *backward(machine))))

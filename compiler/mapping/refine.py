@@ -1,0 +1,94 @@
+"""Local search around a placement: other cuts and widths of populations, each laid out and priced as a whole.
+
+Balancing (:mod:`snnc.compiler.mapping.placement`) weighs each population alone. What a cut means for relays, for the number of fragments
+and for the exchange between replicas shows only in the price of the whole. So the best placement is changed a little again and again:
+populations of one structure together get other replicas (on about as many tiles), other column groups, or more or fewer neurons on a
+tile. A change that makes the step faster is kept. The order of changes is fixed and their number bounded, so a plan is the same every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from snnc.compiler.mapping.choices import Choice
+from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.grouping import ceil_div, neurons_per_tile, split
+from snnc.compiler.mapping.placement import Placement
+from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.tile_range import TileRange
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A population in one group of chips that share the batch."""
+
+    cut: Cut
+    width: int
+    chip: int
+    """First chip of the run of chips that it shares with its neighbours."""
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of all replicas."""
+        return self.cut.replicas * self.width
+
+
+def shapes_of(problem: Problem, placement: Placement) -> tuple[Shape, ...]:
+    """Read the shapes of all populations off a placement."""
+    found = []
+    for where in placement.ranges:
+        cut = Cut(where.replicas // placement.copies, where.columns)
+        found.append(Shape(cut, where.width, where.starts[0] // problem.target.tiles_per_chip))
+    return tuple(found)
+
+
+def placed(problem: Problem, shapes: Sequence[Shape], chips: int, copies: int) -> Placement | None:
+    """Lay shapes one after the other from the first tile of their chip on; None when they do not fit there."""
+    per_chip, group = problem.target.tiles_per_chip, chips // copies * problem.target.tiles_per_chip
+    batch = problem.batch // copies
+    ranges: list[TileRange] = []
+    first, chip = 0, -1
+    for layer, shape in zip(problem.network.layers, shapes, strict=True):
+        if shape.chip != chip:
+            if first > shape.chip * per_chip:
+                return None
+            first, chip = shape.chip * per_chip, shape.chip
+        starts = tuple(first + r * shape.width for r in range(shape.cut.replicas))
+        neurons = neurons_per_tile(layer.neurons, shape.width)
+        ranges.append(TileRange(starts, neurons, tuple(split(batch, shape.cut.replicas)), shape.cut.columns))
+        first += shape.tiles
+    if first > group:
+        return None
+    return Placement(tuple(where.repeated(copies, group, batch) for where in ranges), chips, copies)
+
+
+def changes(shapes: Sequence[Shape], options: Sequence[Sequence[Choice]]) -> Iterator[tuple[Shape, ...]]:
+    """Shapes that differ in the populations of one structure, those with the most work first."""
+    classes: dict[int, list[int]] = {}
+    for index, some in enumerate(options):
+        classes.setdefault(id(some), []).append(index)
+    for members in sorted(classes.values(), key=lambda found: -sum(options[m][0].weight for m in found)):
+        for choice, width in _moves(shapes[members[0]], options[members[0]]):
+            yield tuple(replace(shape, cut=choice.cut, width=width) if index in members else shape for index, shape in enumerate(shapes))
+
+
+def _moves(shape: Shape, some: Sequence[Choice]) -> Iterator[tuple[Choice, int]]:
+    """Other neurons on a tile, other column groups, fewer and more replicas."""
+    by_cut = {choice.cut: choice for choice in some}
+    replicas = sorted({choice.cut.replicas for choice in some})
+    limits = sorted({choice.cut.columns for choice in some})
+    mine = by_cut.get(shape.cut)
+    if mine is None:
+        return
+    here = replicas.index(shape.cut.replicas)
+    neurons = int(ceil_div(mine.neurons, shape.width))
+    wanted = [(shape.cut, neurons - 1), (shape.cut, neurons + 1), *((Cut(shape.cut.replicas, c), neurons) for c in limits)]
+    for r in (*replicas[max(0, here - 2) : here], *replicas[here + 1 : here + 3]):
+        same = int(ceil_div(mine.neurons, max(1, shape.tiles // r)))
+        wanted += [(Cut(r, c), n) for c in limits for n in (same, same + 1)]
+    for cut, n in wanted:
+        choice = by_cut.get(cut)
+        if choice is None or not 1 <= n <= choice.fit or (cut, n) == (shape.cut, neurons):
+            continue
+        yield choice, int(ceil_div(choice.neurons, n))

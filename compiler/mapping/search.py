@@ -1,0 +1,155 @@
+"""The search for a placement: balanced ranges of tiles on some numbers of chips, each laid out and priced."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.mapping.choices import Choice, choices
+from snnc.compiler.mapping.grouping import Ints
+from snnc.compiler.mapping.lay_out import lay_out
+from snnc.compiler.mapping.memory import memory_by_tile
+from snnc.compiler.mapping.placement import Placement, chip_counts, copy_counts, each_once, placements
+from snnc.compiler.mapping.predict import phase, supersteps
+from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.refine import changes, placed, shapes_of
+from snnc.compiler.mapping.strategies import deals, place
+from snnc.compiler.mapping.traffic import Layout
+from snnc.compiler.plan import Phase
+
+BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
+"""Parts of a tile that blocks may fill, tried in this order until relays find room."""
+EFFORT: Final = 1_000_000
+"""Changes that local search tries, times populations, times tiles of the chips in use: about a second of a laptop's time."""
+FEWEST, MOST = 24, 240
+"""Bounds on the number of changes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """A layout that fits, with its memory and its predicted phases."""
+
+    layout: Layout
+    memory: dict[str, Ints]
+    phases: tuple[Phase, ...]
+
+    @property
+    def cycles(self) -> float:
+        """Predicted cycles of a training step."""
+        return sum(p.runs * (p.compute + p.sync + p.exchange) for p in self.phases)
+
+
+class Search:
+    """The fastest placement so far that fits, and the one that misses by least."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._known: dict[int, tuple[tuple[Choice, ...], ...]] = {}
+        self.best: Priced | None = None
+        self.priced = 0
+        self.misfit: tuple[int, Layout, dict[str, Ints]] | None = None
+
+    def cycles(self) -> float:
+        """Predicted cycles of a training step with the best placement; infinite without one."""
+        return math.inf if self.best is None else self.best.cycles
+
+    def price(self, placement: Placement, *, near: bool) -> bool:
+        """Lay out and price one placement; tell whether it fits."""
+        self.priced += 1
+        layout = lay_out(self.problem, placement, near=near)
+        found = supersteps(layout)
+        memory = memory_by_tile(layout, found)
+        largest = int(np.sum(list(memory.values()), axis=0).max())
+        if largest > self.problem.target.tile_bytes:
+            if self.misfit is None or largest < self.misfit[0]:
+                self.misfit = largest, layout, memory
+            return False
+        priced = Priced(layout, memory, tuple(phase(layout, step) for step in found))
+        if self.best is None or priced.cycles < self.best.cycles:
+            self.best = priced
+        return True
+
+    def run(self, chips: int | None) -> Search:
+        """Try few chips first and stop once more of them no longer help; give blocks less of a tile where relays do not fit."""
+        for count in chip_counts(self.problem, chips):
+            before = self.best
+            for copies in copy_counts(self.problem, count):
+                self._run_copies(count, copies)
+            if before is not None and self.best is before:
+                break
+        return self
+
+    def run_given(self, found: Iterable[Placement]) -> Search:
+        """Try these placements."""
+        given = list(found)
+        if not self._price_all(given, near=True):
+            self._price_all(given, near=False)
+        return self
+
+    def refine(self, effort: int) -> Search:
+        """Change the best placement a little as long as that helps; see :mod:`snnc.compiler.mapping.refine`."""
+        if self.best is None or self.problem.target.tiles < len(self.problem.network.layers):
+            return self
+        placement = self.best.layout.placement
+        chips, copies = placement.chips, placement.copies
+        options = self._options(replace(self.problem, batch=self.problem.batch // copies))
+        tiles = chips * self.problem.target.tiles_per_chip
+        last = self.priced + max(FEWEST, min(MOST, effort // (tiles * len(options)))) if effort else self.priced
+        seen = {shapes := shapes_of(self.problem, placement)}
+        improved = True
+        while improved and self.priced < last:
+            improved = False
+            for changed in changes(shapes, options):
+                where = placed(self.problem, changed, chips, copies) if changed not in seen else None
+                seen.add(changed)
+                if where is None or self.priced >= last:
+                    continue
+                before = self.best.cycles
+                self.price(where, near=True)
+                if self.best.cycles < before:
+                    shapes, improved = changed, True
+                    break
+        return self
+
+    def run_as(self, placement: Placement) -> Search:
+        """Try as many chips and copies as `placement` has."""
+        self._run_copies(placement.chips, placement.copies)
+        return self
+
+    def run_baseline(self, strategy: str, chips: int | None) -> Search:
+        """Price every form of a baseline, with relays near their source and anywhere; on all numbers of chips, if none is given."""
+        for count in chip_counts(self.problem, chips):
+            for deal in deals(self.problem, strategy, count * self.problem.target.tiles_per_chip):
+                placement = place(self.problem, deal)
+                for near in (True, False):
+                    self.price(placement, near=near)
+        return self
+
+    def _run_copies(self, chips: int, copies: int) -> None:
+        """Try `copies` groups of chips that share the batch."""
+        part = replace(self.problem, batch=self.problem.batch // copies)
+        options = self._options(part)
+        for share in BLOCK_SHARES:
+            limit = share * part.target.tile_bytes
+            tight = each_once(options, partial(_within, limit))
+            found = list(placements(part, tight, chips, copies))
+            if self._price_all(found, near=True) or self._price_all(found, near=False):
+                break
+
+    def _options(self, part: Problem) -> tuple[tuple[Choice, ...], ...]:
+        if part.batch not in self._known:
+            self._known[part.batch] = choices(part)
+        return self._known[part.batch]
+
+    def _price_all(self, found: Sequence[Placement], *, near: bool) -> bool:
+        fits = [self.price(placement, near=near) for placement in found]
+        return any(fits)
+
+
+def _within(limit: float, some: Sequence[Choice]) -> list[Choice]:
+    return [option.within(limit) for option in some]
