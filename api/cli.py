@@ -23,7 +23,7 @@ from snnc.commands.targets import targets
 from snnc.commands.train import train
 from snnc.commands.verify import verify
 from snnc.compiler.errors import SnncError
-from snnc.console import fail, warn
+from snnc.console import fail, result_json, warn
 from snnc.errors import CommandLineError, InternalError, MemoryShortError, OutputFileError
 
 INTERRUPTED: Final = 130
@@ -53,7 +53,7 @@ def run_command(arguments: list[str]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         except Exception as error:
-            return _report(error)
+            return _report(error, as_json="--json" in arguments)
     if code == INTERRUPTED:
         fail("interrupted.")
     return code if isinstance(code, int) else 0
@@ -95,11 +95,13 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
         raise typer.Exit
 
 
-def _report(error: Exception) -> int:
+def _report(error: Exception, *, as_json: bool) -> int:
     if os.environ.get("SNNC_DEBUG") == "1":
         traceback.print_exception(error)
     known = _as_snnc_error(error)
     fail(str(known))
+    if as_json and known.data:
+        result_json({"error": {"code": known.code, "text": known.text, **known.data}})
     return known.exit_code
 
 

@@ -1,31 +1,65 @@
-"""Reports of compiled projects."""
+"""Reports of compiled projects and of plans."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from snnc.compiler.mapping.plan_json import plan_from_json
 from snnc.errors import ProjectFolderError
 from snnc.project import PROFILE, read_project
+from snnc.recording import RECORDING, read_recording
+
+if TYPE_CHECKING:
+    from snnc.inspect import Subject
+
+MOST_PLAN_BYTES = 1 << 28
+"""A larger file is no plan."""
 
 
-def report(folder: Path, format: str) -> str:
-    """Return the report of the project in `folder`.
+def report(path: Path, format: str, other: Path | None = None) -> bytes:
+    """Return the report of the project (or the plan) at `path`, beside that of `other` where that is given.
 
     Raises
     ------
     ProjectFolderError
-        The folder is no project, or one without a plan.
+        A folder is no project, or one without a plan.
+    PlanFileError
+        A file is no plan.
+    ReportOptionError
+        The format is unknown, or shows no second plan.
     """
-    compiled = read_project(folder)
-    if compiled.plan is None:
-        raise ProjectFolderError(f"{str(folder)!r} was compiled for the reference backend, which has no plan; compile for a machine.")
-    from snnc.inspect import render, summarise
+    from snnc.inspect import write
 
+    return write(read_subject(path), format, None if other is None else read_subject(other))
+
+
+def read_subject(path: Path) -> Subject:
+    """Read all that a project folder holds for a report; of a file, the plan."""
+    from snnc.inspect import Subject, summarise
+
+    if path.is_file() or path.suffix == ".json":
+        return Subject(plan_from_json(_plan_text(path)), {})
+    compiled = read_project(path)
+    if compiled.plan is None:
+        raise ProjectFolderError(f"{str(path)!r} was compiled for the reference backend, which has no plan; compile for a machine.")
     try:
-        profile = json.loads((folder / PROFILE).read_text(encoding="utf-8"))
+        profile = json.loads((path / PROFILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         profile = None
     except (OSError, ValueError) as error:
-        raise ProjectFolderError(f"the profile in {str(folder)!r} is damaged ({error}); run the project again.") from None
-    return render(compiled.plan, format, program=summarise(compiled.program), profile=profile)
+        raise ProjectFolderError(f"the profile in {str(path)!r} is damaged ({error}); run the project again.") from None
+    recorded = path / RECORDING
+    return Subject(compiled.plan, summarise(compiled.program), profile, read_recording(recorded) if recorded.exists() else None)
+
+
+def _plan_text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MOST_PLAN_BYTES:
+            raise ProjectFolderError(
+                f"{str(path)!r} holds {path.stat().st_size:,} bytes, which no plan does; give a plan.json or a project."
+            )
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProjectFolderError(f"the plan {str(path)!r} cannot be read ({error}); give a plan.json or a project.") from None

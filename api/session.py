@@ -12,15 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends import session
-from snnc.backends.engine import Engine
+from snnc.backends.engine import Array, Engine, Initial
 from snnc.backends.history import History, Progress
 from snnc.compiler.graph import Graph
+from snnc.compiler.mapping.errors import RecordingError
 from snnc.compiler.parts import wholes
 from snnc.compiler.plan import Plan
 from snnc.errors import FilledBufferError, OutputFileError, ProjectFolderError
 from snnc.files import whole_file
 from snnc.options import Options
 from snnc.project import PROFILE, Compiled
+from snnc.recording import RECORDING, Recording, record, write_recording
 
 
 class Session(session.Session):
@@ -32,6 +34,8 @@ class Session(session.Session):
         What it was compiled from, how, and the mapping (None for the reference backend).
     project
         Its folder, where it has one.
+    recording
+        The spikes that :meth:`record` kept last.
     """
 
     def __init__(self, engine: Engine, compiled: Compiled, project: Path | None = None, on_close: Callable[[], None] | None = None) -> None:
@@ -40,6 +44,7 @@ class Session(session.Session):
         self.options: Options = compiled.options
         self.plan: Plan | None = compiled.plan
         self.project = project
+        self.recording: Recording | None = None
         self._on_close = on_close
 
     def fit(
@@ -72,27 +77,74 @@ class Session(session.Session):
         path
             The file to write.
         format
-            ``"html"``, ``"text"``, ``"json"`` or ``"svg"``; by default what the file's name ends with.
+            One of ``snnc.inspect.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"``; by default what the file's name ends with.
         """
         file = Path(path)
-        text = self.report_text(format or {".txt": "text"}.get(file.suffix, file.suffix.removeprefix(".")) or "html")
+        content = self._report(format or {".txt": "text"}.get(file.suffix, file.suffix.removeprefix(".")) or "html")
         with whole_file(file) as stream:
-            stream.write(text.encode())
+            stream.write(content)
         return file
 
     def report_text(self, format: str) -> str:
-        """Return the report of the plan in `format`."""
+        """Return the report of the plan in `format`, one that is text."""
+        return self._report(format).decode("utf-8")
+
+    def _report(self, format: str) -> bytes:
         if self.plan is None:
             raise ProjectFolderError("the reference backend has no plan; compile for a machine, for example target='gc200'.")
-        from snnc.inspect import render, summarise
+        from snnc.inspect import Subject, summarise, write
 
-        return render(self.plan, format, program=summarise(self.program), profile=self.profile())
+        return write(Subject(self.plan, summarise(self.program), self.profile(), self.recording), format)
+
+    def record(
+        self,
+        inputs: Mapping[str, npt.ArrayLike] | npt.ArrayLike,
+        initial: Mapping[str, npt.ArrayLike] | None = None,
+        samples: int = 1,
+    ) -> Recording:
+        """Keep the spikes of the first samples for reports: in the session and, where it has one, in the project's folder.
+
+        They are computed by the NumPy reference from the session's weights; exact backends fire the same.
+
+        Parameters
+        ----------
+        inputs, initial
+            As :meth:`run` takes them.
+        samples
+            How many samples.
+
+        Raises
+        ------
+        RecordingError
+            `samples` is below 1, or there are more spikes than a report should keep.
+        """
+        sequences, start = self.prepared(inputs, initial)
+        return self._record(sequences, start, samples)
+
+    def record_samples(self, x: Mapping[str, npt.ArrayLike] | npt.ArrayLike, samples: int = 1) -> Recording:
+        """Do as :meth:`record` with samples as :meth:`fit` takes them."""
+        data = self._samples(x)
+        few = min(samples, len(next(iter(data.values()))))
+        return self._record(self._batch(data, np.arange(few)), {}, samples)
+
+    def _record(self, sequences: Mapping[str, Array], start: Initial, samples: int) -> Recording:
+        if samples < 1:
+            raise RecordingError(f"{samples} samples are to be recorded; record at least 1.")
+        few = {id_: array[:, :samples] for id_, array in sequences.items()}
+        self.recording = record(self.program, self.engine.get_parameters(), few, {key: array[:samples] for key, array in start.items()})
+        if self.project is not None:
+            write_recording(self.project / RECORDING, self.recording)
+        return self.recording
 
     def profile(self) -> dict[str, Any] | None:
         """Return what the emulator counted of each superstep, or None where nothing was counted."""
         read = getattr(self.engine, "profile", None)
         found: dict[str, Any] = {} if read is None else read().get("emulator") or {}
-        return {name: value for name, value in found.items() if name != "per_tile"} if "steps" in found else None
+        if "steps" not in found:
+            return None
+        from snnc.inspect.profile import slim
+
+        return slim(found)
 
     def cycles(self) -> dict[str, float] | None:
         """Return the cycles that the emulator counted for the last run and the predicted ones, or None where nothing was counted."""

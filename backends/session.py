@@ -82,16 +82,24 @@ class Session:
             The arrays do not fit the network.
         """
         self._check_open()
-        if steps is not None and steps < 1:
-            raise StepsError(f"steps is {steps}; a network runs at least 1 step.")
-        sequences = {i.id: to_sequence(a, i) for i, a in self._given(inputs)}
-        whole = self._aligned(sequences, steps)
+        whole, start = self.prepared(inputs, initial, steps)
         batch = next(iter(whole.values())).shape[1]
-        start = initial_values(self.program, initial or {}, batch)
         size = self.engine.batch or batch
         parts = [self._forward(whole, start, slice(at, min(at + size, batch))) for at in range(0, batch, size)]
         records = {id_: np.concatenate([part[id_] for part in parts], axis=1) for id_ in parts[0]}
         return {o.label: from_sequence(records[o.id], o) for o in self.program.outputs}
+
+    def prepared(
+        self,
+        inputs: Mapping[str, npt.ArrayLike] | npt.ArrayLike,
+        initial: Mapping[str, npt.ArrayLike] | None = None,
+        steps: int | None = None,
+    ) -> tuple[dict[str, Array], dict[tuple[str, str], Array]]:
+        """Turn what :meth:`run` takes into what an engine takes: input id -> [T, B, *shape], and initial values, all samples together."""
+        if steps is not None and steps < 1:
+            raise StepsError(f"steps is {steps}; a network runs at least 1 step.")
+        whole = self._aligned({i.id: to_sequence(a, i) for i, a in self._given(inputs)}, steps)
+        return whole, initial_values(self.program, initial or {}, next(iter(whole.values())).shape[1])
 
     def step(self, inputs: Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> dict[str, Array]:
         """Run one step and keep the state for the next; :meth:`reset` starts anew.

@@ -7,7 +7,7 @@ Every check has its own class with a stable ``code``. Classes of one level live 
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class SnncError(Exception):
@@ -23,6 +23,11 @@ class SnncError(Exception):
     def text(self) -> str:
         """The message without its code."""
         return super().__str__()
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What the message says in numbers, as JSON's types."""
+        return {}
 
 
 class ToolMissingError(SnncError):

@@ -2,7 +2,104 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Wire: TypeAlias = tuple[int, int, int]
+"""Two chips and how many links join them; a link carries data both ways at once."""
+
+
+@dataclass(frozen=True)
+class Links:
+    """What joins the chips. Chips are numbered through the machines (boards, servers) that hold them.
+
+    Attributes
+    ----------
+    bytes_per_second
+        What one link carries in one direction.
+    chips_per_machine
+        Chips of one machine; the last machine may hold fewer.
+    inside
+        Wires between the chips ``0 … chips_per_machine - 1`` of each machine.
+    onward
+        Wires from chips of each machine (first number) to chips of the next (second number).
+    ring
+        Whether the last of three or more machines is joined to the first in the same way.
+    switch
+        Links from every chip to one switch that joins all chips; 0 without a switch.
+    """
+
+    bytes_per_second: float
+    chips_per_machine: int
+    inside: tuple[Wire, ...] = ()
+    onward: tuple[Wire, ...] = ()
+    ring: bool = False
+    switch: int = 0
+
+    def wires(self, chips: int) -> tuple[Wire, ...]:
+        """All wires between the chips ``0 … chips - 1``; a switch counts as chip number `chips`."""
+        size = self.chips_per_machine
+        machines = -(-chips // size)
+        found = [(m * size + a, m * size + b, n) for m in range(machines) for a, b, n in self.inside]
+        found += [(m * size + a, (m + 1) * size + b, n) for m in range(machines - 1) for a, b, n in self.onward]
+        if self.ring and machines > 2:
+            found += [((machines - 1) * size + a, b, n) for a, b, n in self.onward]
+        joined = [(a, b, n) for a, b, n in found if max(a, b) < chips]
+        return tuple(joined + [(chip, chips, self.switch) for chip in range(chips) if self.switch])
+
+
+@dataclass(frozen=True)
+class TileMemory:
+    """How a tile's memory is built.
+
+    Attributes
+    ----------
+    executable_bytes
+        The part of it that code can run from; 0: all of it.
+    element_bytes
+        A bank that serves one access a cycle; 0: not known.
+    """
+
+    executable_bytes: int = 0
+    element_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Arithmetic of a tile at its best; 0: not known.
+
+    Attributes
+    ----------
+    fp32_macs_per_cycle, fp16_macs_per_cycle
+        Multiply-adds of its matrix unit.
+    fp32_width, fp16_width
+        Numbers that one vector instruction works on.
+    load_bytes_per_issue, store_bytes_per_issue
+        What one instruction can load, and store beside a load.
+    """
+
+    fp32_macs_per_cycle: float = 0.0
+    fp16_macs_per_cycle: float = 0.0
+    fp32_width: int = 0
+    fp16_width: int = 0
+    load_bytes_per_issue: int = 0
+    store_bytes_per_issue: int = 0
+
+
+@dataclass(frozen=True)
+class Streaming:
+    """Memory outside the chips, for each chip: its bytes, and bytes a second in one direction."""
+
+    bytes_per_chip: int
+    bytes_per_second: float
+
+
+@dataclass(frozen=True)
+class Host:
+    """The way to the host: bytes a second of one chip, in one direction."""
+
+    bytes_per_second: float
 
 
 @dataclass(frozen=True)
@@ -13,6 +110,8 @@ class Target:
     ----------
     name
         Name on the command line.
+    device
+        Name by which a backend opens the machine; empty where only the emulator runs it.
     chips, tiles_per_chip
         Processors, and tiles on each.
     tile_bytes
@@ -27,19 +126,22 @@ class Target:
         Cycles that each piece of a tile's incoming data costs beside its bytes.
     sync_cycles, superstep_cycles
         On-chip barrier; set-up and control of one superstep.
-    link_sync_cycles, link_bytes_per_second
-        Barrier over chips; what one chip can send to the others.
+    link_sync_cycles
+        Barrier over chips.
     fixed_tile_bytes
         Control code and stack on each used tile.
     fragment_code_bytes
         Exchange code of one fragment.
     vertex_start_cycles
         Worker cycles to start one vertex.
-    ipu_version
-        Name by which the Poplar backend opens it ("ipu2"), empty for machines of other makers.
+    links
+        What joins the chips; None on a machine of one chip.
+    memory, compute, streaming, host
+        Build of a tile's memory, arithmetic, memory outside the chips and the way to the host, as far as they are known.
     """
 
     name: str
+    device: str
     chips: int
     tiles_per_chip: int
     tile_bytes: int
@@ -50,13 +152,49 @@ class Target:
     sync_cycles: float
     superstep_cycles: float
     link_sync_cycles: float
-    link_bytes_per_second: float
     fixed_tile_bytes: int
     fragment_code_bytes: int
     vertex_start_cycles: float
-    ipu_version: str
+    links: Links | None = None
+    memory: TileMemory = TileMemory()
+    compute: Compute = Compute()
+    streaming: Streaming | None = None
+    host: Host | None = None
 
     @property
     def tiles(self) -> int:
         """Tiles of all chips."""
         return self.chips * self.tiles_per_chip
+
+    @property
+    def link_bytes_per_second(self) -> float:
+        """What the chip with most links can send to other chips, over all of them."""
+        if self.links is None or self.chips == 1:
+            return 0.0
+        ends = [0] * (self.chips + 1)
+        for a, b, count in self.links.wires(self.chips):
+            ends[a] += count
+            ends[b] += count
+        return max(ends[: self.chips]) * self.links.bytes_per_second
+
+    @property
+    def code_bytes(self) -> int:
+        """Bytes of a tile that code may take."""
+        return min(self.memory.executable_bytes or self.tile_bytes, self.tile_bytes)
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Target:
+        """Undo :func:`dataclasses.asdict`, as JSON brings it back (lists for tuples)."""
+        links, streaming, host = data["links"], data["streaming"], data["host"]
+        tables = {
+            "links": links and Links(**{**links, "inside": _tuples(links["inside"]), "onward": _tuples(links["onward"])}),
+            "memory": TileMemory(**data["memory"]),
+            "compute": Compute(**data["compute"]),
+            "streaming": streaming and Streaming(**streaming),
+            "host": host and Host(**host),
+        }
+        return cls(**{**data, **tables})
+
+
+def _tuples(wires: list[list[int]]) -> tuple[Wire, ...]:
+    return tuple((a, b, n) for a, b, n in wires)

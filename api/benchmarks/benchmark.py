@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
+from snnc.activity import measure_activity
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
-from snnc.compiler.mapping.published import PublishedNet
+from snnc.compiler.mapping.published import PublishedNet, PublishedOptions
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.surrogates import parse_surrogate
 from snnc.frontends.dsl import Network
@@ -55,6 +58,11 @@ class Benchmark:
     capacity: Mapping[str, int]
     published: PublishedNet | None
 
+    @property
+    def published_options(self) -> PublishedOptions:
+        """How the published program ran the suite: the surrogate moved to every tile after the logged runs, before all others."""
+        return PublishedOptions(surrogate="one tile" if self.suite == "logged" else "every tile")
+
     def program(self) -> StepProgram:
         """Build the network and lower it for training."""
         return lower(
@@ -69,6 +77,17 @@ class Benchmark:
         """Return :attr:`activity` by StepProgram buffer, as :func:`snnc.compiler.mapping.make_plan` takes it."""
         return {buffer: self.activity[name] for name, buffer in spiking_buffers(program) if name in self.activity}
 
+    def measure(self, program: StepProgram, seed: int = 0) -> dict[str, float]:
+        """Return spikes a value and step by buffer, from one batch on the reference backend.
+
+        Inputs are independent spikes of the density in :attr:`activity`; weights are the initial ones.
+        """
+        rng = np.random.default_rng(seed)
+        inputs = {
+            i.id: (rng.random((self.steps, self.batch, *i.shape)) < self.activity[i.label]).astype(np.float32) for i in program.inputs
+        }
+        return dict(measure_activity(program, inputs, self.name).mean)
+
     def buffer_capacity(self, program: StepProgram) -> dict[str, int]:
         """Return :attr:`capacity` by StepProgram buffer, likewise."""
         return {buffer: self.capacity[name] for name, buffer in spiking_buffers(program) if name in self.capacity}
@@ -76,6 +95,6 @@ class Benchmark:
 
 def spiking_buffers(program: StepProgram) -> tuple[tuple[str, str], ...]:
     """Return the author's name and the buffer of everything that sends spikes."""
-    labels = {item.id: item.label for item in (*program.inputs, *program.populations)}
+    labels = {i.id: i.label for i in program.inputs} | {p.id: p.label for p in program.populations}
     kinds = {c.source_buffer: c.source for c in program.connections if program.buffers[c.source_buffer].kind == "spikes"}
     return tuple((labels[source], buffer) for buffer, source in kinds.items())

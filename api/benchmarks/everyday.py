@@ -12,6 +12,7 @@ from snnc.benchmarks.benchmark import Benchmark
 from snnc.compiler.mapping.published import PublishedLayer, PublishedNet
 from snnc.compiler.neurons import LI, LIF
 from snnc.frontends.connections import AvgPool, Conv, Dense, MaxPool, Sparse
+from snnc.frontends.connections.base import Connection
 from snnc.frontends.dsl import Network
 
 INPUTS: Final = 700
@@ -40,7 +41,8 @@ def dvs_convolution() -> Network:
     net = Network("dvs-conv")
     events = net.input((2, 32, 32), name="input")
     source = events
-    for i, layers in enumerate(([Conv(16, 5, stride=2, padding=2)], [MaxPool(2), Conv(32, 3, padding=1)])):
+    stages: list[list[Connection]] = [[Conv(16, 5, stride=2, padding=2)], [MaxPool(2), Conv(32, 3, padding=1)]]
+    for i, layers in enumerate(stages):
         maps = net.population(net.shape_after(source, layers), LIF(beta=0.9), name=f"maps{i + 1}")
         net.connect(source, maps, layers)
         source = maps

@@ -26,3 +26,26 @@ ConvertedStepsOption: TypeAlias = Annotated[
     int | None, typer.Option("--steps", help="With --ann2snn: time steps of the spiking network (default 64).")
 ]
 SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed of whatever is random.", min=0)]
+RecordOption: TypeAlias = Annotated[
+    int | None, typer.Option("--record", help="Keep the spikes of that many samples in the project, for snnc inspect.", min=1)
+]
+
+
+def check_recordable(record: int | None, model: Path, target: str | None) -> None:
+    """Refuse to record where there is no project to keep the spikes in.
+
+    Raises
+    ------
+    RecordingError
+        The model is no project, or is compiled anew for another target.
+    """
+    if record is None:
+        return
+    from snnc.compiler.mapping.errors import RecordingError
+    from snnc.loading import is_project, load_project
+
+    if not is_project(model):
+        raise RecordingError(f"--record keeps spikes in a project's folder, and {str(model)!r} is none; first: snnc compile {model} -o DIR")
+    own = load_project(model)[1].target
+    if target not in (None, own):
+        raise RecordingError(f"--record keeps spikes in a project's folder, and this project is for {own!r}; leave out --target {target}.")

@@ -7,29 +7,36 @@ from typing import Annotated
 
 import typer
 
-from snnc.commands.common import ProjectArgument
 from snnc.console import result
+
+DRAWN = ("html", "svg", "png")
+"""Formats that go to a file when nobody names one."""
 
 
 def inspect(
-    folder: ProjectArgument,
-    format_: Annotated[str, typer.Option("--format", help="html, text, json or svg.")] = "html",
+    folder: Annotated[Path, typer.Argument(help="A folder that snnc compile wrote, or a plan.json.", metavar="DIR")],
+    format_: Annotated[str, typer.Option("--format", help="html, text, json, svg, png, graphml, dot or trace.")] = "html",
+    compare: Annotated[Path | None, typer.Option("--compare", help="A second project or plan.json, shown beside the first.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The file to write.")] = None,
 ) -> None:
-    """Draw where everything of a project lies, what it costs and why.
+    """Draw where everything of a project lies, what it costs, what limits it and why.
+
+    html is a page that works offline; svg and png are maps of the tiles; json holds everything the page shows; graphml and dot are the
+    dataflow graph; trace is the timeline for chrome://tracing and Perfetto.
 
     Example: snnc inspect build/ --format html -o report.html
     """
     from snnc.reporting import report
 
-    text = report(folder, format_)
-    if output is None and format_ in ("html", "svg"):
-        output = folder / f"report.{format_}"
+    content = report(folder, format_, compare)
+    if output is None and format_ in DRAWN:
+        name = "report" if compare is None else "comparison"
+        output = folder / f"{name}.{format_}" if folder.is_dir() else folder.with_suffix(f".{name}.{format_}")
     if output is None:
-        result(text.rstrip("\n"))
+        result(content.decode("utf-8").rstrip("\n"))
         return
     from snnc.files import whole_file
 
     with whole_file(output) as stream:
-        stream.write(text.encode())
+        stream.write(content)
     result(f"wrote {output}")

@@ -16,7 +16,9 @@ from snnc.commands.common import (
     JsonOption,
     ModelArgument,
     PercentileOption,
+    RecordOption,
     SeedOption,
+    check_recordable,
 )
 from snnc.console import note, result, result_json, working
 
@@ -32,6 +34,7 @@ def run(
     steps: ConvertedStepsOption = None,
     dt: DtOption = None,
     dialect: DialectOption = None,
+    record: RecordOption = None,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -48,6 +51,7 @@ def run(
     from snnc.loading import is_project
     from snnc.session import arrays_for
 
+    check_recordable(record, model, target)
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps)
     arrays = read_arrays(inputs)
     with working("compiling"):
@@ -58,6 +62,8 @@ def run(
             note(f"note: {text}")
         with working("running"):
             found = session.run(*arrays_for(session, arrays))
+            if record is not None:
+                session.record(*arrays_for(session, arrays), samples=record)
         counted = session.counters()
         if session.plan is not None and not session.plan.training:
             session.keep()

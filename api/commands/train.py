@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from snnc.commands.common import JsonOption, ProjectArgument, SeedOption
+from snnc.commands.common import JsonOption, ProjectArgument, RecordOption, SeedOption
 from snnc.console import Progress, result, result_json, warn, working
 
 
@@ -16,6 +16,7 @@ def train(
     data: Annotated[Path, typer.Option("--data", help="An npz archive: x [samples, steps, …], or each input by name, and y [samples].")],
     epochs: Annotated[int, typer.Option("--epochs", help="How often to go through the data.")] = 1,
     lr: Annotated[float | None, typer.Option("--lr", help="Learning rate; by default the one of the compilation.")] = None,
+    record: RecordOption = None,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -43,6 +44,8 @@ def train(
         history = session.fit(x, y, epochs=epochs, learning_rate=lr, seed=seed, callback=show)
         session.save(folder / TRAINED)
         session.keep()
+        if record is not None:
+            session.record_samples(x, record)
         cycles = session.cycles()
     if history.note:
         warn(history.note)

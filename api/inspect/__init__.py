@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from snnc.inspect.render import FORMATS, render
+from snnc.inspect.render import FORMATS, render, write
+from snnc.inspect.subject import Subject
 from snnc.inspect.summary import summarise
 
-__all__ = ["FORMATS", "render", "summarise"]
+__all__ = ["FORMATS", "Subject", "render", "summarise", "write"]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from snnc.compiler.plan import Plan
+from snnc.inspect.subject import Subject
 
 
-def plan_lines(plan: Plan) -> list[tuple[str, str]]:
+def plan_lines(subject: Subject) -> list[tuple[str, str]]:
     """Return six (title, sentence) pairs."""
+    plan = subject.plan
     memory, cycles = plan.tile_memory, plan.cycles
     busiest = max(range(len(memory)), key=memory.__getitem__)
     name = max(plan.memory, key=lambda category: plan.memory[category][busiest])
     parts = {kind: sum(p.runs * getattr(p, kind) for p in plan.phases) / cycles for kind in ("compute", "exchange", "sync")}
     stages = 1 + max(p.stage for p in plan.populations)
-    blocks = sum(p.tiles for p in plan.populations) if plan.target.tiles >= len(plan.populations) else plan.target.tiles
+    blocks = int((subject.places.owner >= 0).sum())
     relays = len({r.tile for b in plan.buses for r in b.relays})
     kind = "training step" if plan.training else "forward pass"
     sizes = " + ".join(f"{p.neurons:,}" for p in plan.populations[:6]) + (" + …" if len(plan.populations) > 6 else "")
@@ -23,14 +24,14 @@ def plan_lines(plan: Plan) -> list[tuple[str, str]]:
     return [
         (
             "network",
-            f"{plan.name} on {plan.target.name}: {sizes} neurons, {_many(len(plan.connections), 'connection')}, "
+            f"{plan.name} on {plan.target.name}: {sizes} neurons, {many(len(plan.connections), 'connection')}, "
             f"T = {plan.steps}, batch {plan.batch}",
         ),
-        ("schedule", f"{_many(plan.iterations, 'iteration')} of {_many(stages, 'stage')}, {_many(plan.interval, 'iteration')} a time step"),
+        ("schedule", f"{many(plan.iterations, 'iteration')} of {many(stages, 'stage')}, {many(plan.interval, 'iteration')} a time step"),
         (
             "placement",
-            f"{_many(blocks, 'tile')} of neurons and {_many(relays, 'relay tile')} of {plan.target.tiles:,} "
-            f"({plan.chips_used} of {_many(plan.target.chips, 'chip')})",
+            f"{many(blocks, 'tile')} of neurons and {many(relays, 'relay tile')} of {plan.target.tiles:,} "
+            f"({chips_used(subject)} of {many(plan.target.chips, 'chip')})",
         ),
         (
             "memory",
@@ -54,5 +55,12 @@ def plan_lines(plan: Plan) -> list[tuple[str, str]]:
     ]
 
 
-def _many(number: int, what: str) -> str:
+def chips_used(subject: Subject) -> int:
+    """Chips that hold anything."""
+    used = subject.places.used
+    return len(set((used // subject.plan.target.tiles_per_chip).tolist()))
+
+
+def many(number: int, what: str) -> str:
+    """Write a number of things."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"

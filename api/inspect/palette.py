@@ -26,13 +26,17 @@ def layer_colour(index: int) -> str:
     return LAYERS[index % len(LAYERS)]
 
 
+def rgb(colour: str) -> tuple[int, int, int]:
+    """Red, green and blue of ``#rrggbb``."""
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
 def ink_on(colour: str) -> str:
     """Dark or white text, whichever is read better on `colour` (relative luminance as in WCAG 2.1, linear terms only)."""
-    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    red, green, blue = (c / 255 for c in rgb(colour))
     return "#1c2530" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5 else "#ffffff"
 
 
 def mixed(colour: str, strength: float) -> str:
     """`colour` thinned with white; `strength` 1 leaves it, 0 is white."""
-    channels = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return "#" + "".join(f"{round(255 - (255 - c) * strength):02x}" for c in channels)
+    return "#" + "".join(f"{round(255 - (255 - c) * strength):02x}" for c in rgb(colour))

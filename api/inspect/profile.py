@@ -1,53 +1,121 @@
-"""Emulated cycles beside the predicted ones: reads the emulator's profile by the names of its compute sets."""
+"""What the emulator counted, beside what was predicted: reads its profile by the names of the compute sets."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from snnc.compiler.mapping.errors import ReportOptionError
+from snnc.compiler.mapping.plan_json import runs, unruns
+from snnc.compiler.plan import Plan
 
-CODES: Final[Mapping[str, tuple[str, ...]]] = {
-    "forward: relays": ("F1",),
-    "forward: neurons": ("F2",),
-    "loss: adjoints": ("L1",),
-    "loss: sum": ("L2",),
-    "backward: relays and source gradients": ("B1",),
-    "backward: neurons": ("B2",),
-    "update: optimiser": ("U1",),
-    "update: weight copies": ("U2",),
+CODES: Final[Mapping[str, str]] = {
+    "forward: relays": r"F1\b",
+    "forward: neurons": r"F2\b",
+    "loss: adjoints": r"L1\b",
+    "loss: sum": r"L2\b",
+    "backward: relays and source gradients": r"B1\b",
+    "backward: neurons": r"B2\b",
+    "update: private gradients": r"U1 private\b",
+    "update: optimiser": r"U1\b",
+    "update: replicas": r"copy (\S+) to \1$",
+    "update: weight copies": r"(U2|copy)\b",
 }
-"""Name of a phase to the beginning of the names of its compute sets in the emitted program."""
+"""Name of a phase to what its compute sets and copies in the emitted program begin with; the first phase that fits has them."""
+COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
+    "compute": ("compute_cycles_busiest",),
+    "sync": ("sync_cycles", "control_cycles"),
+    "exchange": ("exchange_cycles", "link_cycles"),
+}
+TILES: Final = "tiles_in_all"
+"""Key of the numbers of each tile in a kept profile, coded as runs."""
 
 
-def measured_phases(profile: Mapping[str, Any] | None) -> dict[str, dict[str, float]]:
-    """Return phase name -> ``{"runs", "compute", "sync", "exchange"}``, cycles summed over all runs that the profile holds.
+@dataclass(frozen=True)
+class Emulation:
+    """Emulated cycles.
+
+    Attributes
+    ----------
+    phases
+        Phase -> "compute", "sync", "exchange" -> cycles of all its runs in one step.
+    complete
+        Whether every phase that has cycles on the emulator is there.
+    compute, memory
+        Cycles of each tile in one step, and its bytes; None where the profile does not tell.
+    """
+
+    phases: Mapping[str, Mapping[str, float]]
+    complete: bool
+    compute: tuple[int, ...] | None
+    memory: tuple[int, ...] | None
+
+    @property
+    def cycles(self) -> float:
+        """Cycles of the phases that are known."""
+        return sum(sum(kinds.values()) for kinds in self.phases.values())
+
+
+def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | None:
+    """Return what the emulator counted of one step of `plan`; a profile may hold several.
 
     Raises
     ------
     ReportOptionError
-        The profile has no list of steps.
+        The profile has no list of steps, or numbers of other tiles.
     """
     if profile is None:
-        return {}
+        return None
     steps = profile.get("steps")
     if not isinstance(steps, list) or not all(isinstance(step, Mapping) and "name" in step for step in steps):
         raise ReportOptionError("the profile holds no list 'steps' of named steps; use what the emulator wrote.")
-    found: dict[str, dict[str, float]] = {}
-    for phase, codes in CODES.items():
-        mine = [step for step in steps if str(step["name"]).split(" ")[0].split("/")[-1] in codes]
+    phases: dict[str, dict[str, float]] = {}
+    waiting = [step for step in steps if _number(step, "executions") > 0]
+    often: list[float] = []
+    for phase in (p for name in CODES for p in plan.phases if p.name == name):
+        mine = [step for step in waiting if re.match(CODES[phase.name], str(step["name"]).rsplit("/", 1)[-1])]
+        waiting = [step for step in waiting if step not in mine]
         if mine:
-            found[phase] = {
-                "runs": max(_number(step, "executions") for step in mine),
-                "compute": sum(_number(step, "compute_cycles_busiest", "computeCyclesBusiest") for step in mine),
-                "sync": sum(_number(step, "sync_cycles", "syncCycles") + _number(step, "control_cycles", "controlCycles") for step in mine),
-                "exchange": sum(
-                    _number(step, "exchange_cycles", "exchangeCycles") + _number(step, "link_cycles", "linkCycles") for step in mine
-                ),
+            often.append(max(_number(step, "executions") for step in mine) / phase.runs)
+            phases[phase.name] = {
+                kind: phase.runs * sum(sum(_number(step, name) for name in names) / _number(step, "executions") for step in mine)
+                for kind, names in COUNTED.items()
             }
+    repeats = min(often, default=1.0)
+    complete = bool(phases) and all(p.name in phases for p in plan.phases if p.name in CODES)
+    tiles = profile.get(TILES, {})
+    compute = _tiles(plan, tiles, "compute_cycles")
+    return Emulation(
+        phases,
+        complete,
+        None if compute is None else tuple(round(value / repeats) for value in compute),
+        _tiles(plan, tiles, "memory"),
+    )
+
+
+def slim(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a project keeps of a profile: the steps, and cycles and bytes of each tile as runs."""
+    found = {name: value for name, value in profile.items() if name != "per_tile"}
+    per_tile = profile.get("per_tile")
+    if isinstance(per_tile, Mapping):
+        found[TILES] = {"compute_cycles": runs(per_tile["compute_cycles"]), "memory": runs(per_tile["memory"]["total"])}
     return found
 
 
-def _number(step: Mapping[str, Any], *names: str) -> float:
-    value = next((step[name] for name in names if name in step), 0)
+def _tiles(plan: Plan, tiles: object, name: str) -> tuple[int, ...] | None:
+    coded = tiles.get(name) if isinstance(tiles, Mapping) else None
+    if coded is None:
+        return None
+    if not isinstance(coded, list) or len(coded) % 2 or not all(isinstance(n, int) and n >= 0 for n in coded):
+        raise ReportOptionError(f"the profile's {name!r} of each tile is no list of runs; use what the emulator wrote.")
+    told = sum(coded[1::2])
+    if told > plan.target.tiles:
+        raise ReportOptionError(f"the profile tells of {told:,} tiles, the plan of {plan.target.tiles:,}; run the project again.")
+    return unruns([*coded, 0, plan.target.tiles - told])
+
+
+def _number(step: Mapping[str, Any], name: str) -> float:
+    value = step.get(name, 0)
     return float(value) if isinstance(value, int | float) else 0.0

@@ -1,54 +1,61 @@
-"""Everything that a report shows, computed once, as plain data; templates only loop over it."""
+"""Everything that a report tells, as plain data: the JSON report, and what the other formats are drawn from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict
+from typing import Any, Final
+
+import numpy as np
 
 from snnc.compiler.mapping.plan_json import runs
-from snnc.compiler.plan import Plan
-from snnc.inspect.flow import draw_flow
-from snnc.inspect.lines import plan_lines
-from snnc.inspect.palette import MEMORY, PARTS, RAMP, RELAY, layer_colour
-from snnc.inspect.profile import CODES, measured_phases
-from snnc.inspect.tiles import grid_of, neurons, owners
-from snnc.inspect.wavefront import draw_wavefront
+from snnc.inspect.lines import chips_used, plan_lines
+from snnc.inspect.machine_grid import grid_of
+from snnc.inspect.occupancy import fullest_tile, over_time
+from snnc.inspect.palette import PARTS
+from snnc.inspect.raster import activity
+from snnc.inspect.subject import Subject
+
+FORMAT: Final = "snnc report 2"
 
 
-def build_view(plan: Plan, program: Mapping[str, Any] | None, profile: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Collect the numbers of a report; `program` is what :func:`snnc.inspect.summarise` returned."""
-    measured = measured_phases(profile)
-    total = plan.cycles
-    emulated = sum(m["compute"] + m["sync"] + m["exchange"] for m in measured.values()) / _repeats(plan, measured)
+def build_view(subject: Subject) -> dict[str, Any]:
+    """Collect the numbers of a report; docs/reference/inspect.md tells what each key means."""
+    plan, emulation = subject.plan, subject.emulation
     return {
+        "format": FORMAT,
         "name": plan.name,
         "target": plan.target.name,
         "kind": "training step" if plan.training else "forward pass",
-        "facts": facts(plan),
-        "lines": plan_lines(plan),
-        "layers": _layers(plan, program or {}),
-        "buses": _buses(plan, program or {}),
-        "phases": _phases(plan, measured),
-        "cycles": total,
-        "measured": bool(measured),
-        "emulated": emulated if measured and all(p.name in measured for p in plan.phases if p.name in CODES) else None,
-        "memory": _memory(plan),
-        "tiles": _tiles(plan),
-        "flow": draw_flow(plan, program or {}),
-        "wavefront": draw_wavefront(plan),
+        "facts": facts(subject),
+        "limits": [asdict(limit) for limit in subject.limits],
+        "lines": plan_lines(subject),
+        "layers": layers(subject),
+        "buses": _buses(subject),
+        "phases": phases(subject),
+        "cycles": plan.cycles,
+        "measured": emulation is not None and bool(emulation.phases),
+        "emulated": emulation.cycles if emulation and emulation.complete else None,
+        "memory": _memory(subject),
+        "memory_over_time": [
+            {"phase": m.phase, "tile": m.tile, "bytes": m.bytes, "total": m.total, "planned": m.planned} for m in over_time(plan)
+        ],
+        "tiles": _tiles(subject),
+        "traffic": _traffic(subject),
         "activity_source": plan.activity_source,
-        "assumptions": list((program or {}).get("assumptions", [])),
-        "program": program,
-        "colours": {"parts": PARTS, "memory": MEMORY, "ramp": RAMP, "relay": RELAY},
+        "recording": _recording(subject),
+        "assumptions": list(subject.program.get("assumptions", [])),
+        "program": dict(subject.program) or None,
     }
 
 
-def facts(plan: Plan) -> dict[str, Any]:
-    """The headline numbers."""
-    memory = plan.tile_memory
-    used = sum(tile > 0 for tile in memory)
+def facts(subject: Subject) -> dict[str, Any]:
+    """The headline numbers; all predicted but for sizes."""
+    plan = subject.plan
+    memory, tile = plan.tile_memory, fullest_tile(plan)
+    counted = subject.emulation.cycles if subject.emulation and subject.emulation.complete else None
     return {
         "milliseconds": plan.seconds * 1e3,
+        "emulated_milliseconds": None if counted is None else 1e3 * counted / plan.target.clock_hz,
         "samples_per_second": plan.batch / plan.seconds,
         "steps": plan.steps,
         "batch": plan.batch,
@@ -56,58 +63,74 @@ def facts(plan: Plan) -> dict[str, Any]:
         "iterations": plan.iterations,
         "stages": 1 + max(p.stage for p in plan.populations),
         "tiles": plan.target.tiles,
-        "tiles_used": used,
+        "tiles_used": len(subject.places.used),
+        "tiles_shared": subject.places.shared,
         "chips": plan.target.chips,
-        "chips_used": plan.chips_used,
-        "busiest_tile": max(range(len(memory)), key=memory.__getitem__),
-        "busiest_bytes": max(memory),
+        "chips_used": chips_used(subject),
+        "busiest_tile": tile,
+        "busiest_bytes": memory[tile],
+        "busiest_share": memory[tile] / plan.target.tile_bytes,
         "tile_bytes": plan.target.tile_bytes,
         "cycles": plan.cycles,
         "clock_hz": plan.target.clock_hz,
     }
 
 
-def _layers(plan: Plan, program: Mapping[str, Any]) -> list[dict[str, Any]]:
+def layers(subject: Subject) -> list[dict[str, Any]]:
+    """A row for each layer."""
+    plan, program = subject.plan, subject.program
     known = {p["id"]: p for p in program.get("populations", [])}
     weights: dict[str, int] = {}
     for connection in program.get("connections", []):
         weights[connection["target"]] = weights.get(connection["target"], 0) + connection["parameters"]
-    memory = plan.tile_memory
+    memory = np.asarray(plan.tile_memory)
+    compute = np.asarray(plan.tile_cycles.get("compute", (0,) * plan.target.tiles))
+    moved = subject.traffic.matrix()
+    first = len(subject.traffic.nodes) - len(plan.populations)
     found = []
-    for index, p in enumerate(plan.populations):
-        held = [memory[tile] for tile in p.all_tiles]
-        compute = plan.tile_cycles.get("compute", (0,) * plan.target.tiles)
-        per_tile = -(-p.neurons // p.width)
+    for index, (p, place) in enumerate(zip(plan.populations, subject.places.layers, strict=True)):
         info = known.get(p.id, {})
+        chips = np.unique(place.tiles // plan.target.tiles_per_chip)
         found.append(
             {
                 "id": p.id,
                 "label": p.label,
-                "colour": layer_colour(index),
                 "model": info.get("model", ""),
                 "equations": info.get("equations", ""),
                 "neurons": p.neurons,
                 "parameters": weights.get(p.id, 0) + info.get("parameters", 0) if info else None,
                 "stage": p.stage,
-                "first_tile": p.starts[0],
-                "last_tile": p.all_tiles[-1],
-                "replicas": p.replicas,
-                "tiles": p.tiles,
-                "neurons_per_tile": per_tile,
+                "tiles": ranges(place.tiles),
+                "tile_count": len(place.tiles),
+                "chips": ranges(chips),
+                "replicas": [{"first_sample": g.first, "samples": g.count, "tiles": ranges(g.tiles)} for g in place.groups],
+                "neurons_per_tile": int(place.neurons.max()),
                 "blocks": len(p.blocks),
-                "largest_tile_bytes": max(held),
-                "compute": max(compute[tile] for tile in p.all_tiles),
+                "largest_tile_bytes": int(memory[place.tiles].max()),
+                "compute": int(compute[place.tiles].max()),
+                "bytes_received": float(moved[:, first + index].sum()),
+                "bytes_sent": float(moved[first + index].sum()),
             }
         )
     return found
 
 
-def _buses(plan: Plan, program: Mapping[str, Any]) -> list[dict[str, Any]]:
-    labels = {i["id"]: i["label"] for i in program.get("inputs", [])} | {p.id: p.label for p in plan.populations}
+def ranges(numbers: Any) -> list[list[int]]:
+    """Code ascending numbers as runs ``[[first, count], …]``."""
+    array = np.asarray(numbers)
+    if not array.size:
+        return []
+    starts = np.flatnonzero(np.diff(array, prepend=array[0] - 2) != 1)
+    stops = np.append(starts[1:], array.size)
+    return [[int(array[a]), int(b - a)] for a, b in zip(starts, stops, strict=True)]
+
+
+def _buses(subject: Subject) -> list[dict[str, Any]]:
+    plan = subject.plan
     return [
         {
             "id": b.id,
-            "source": labels.get(b.source, b.source),
+            "source": subject.names.get(b.source, b.source),
             "kind": b.kind,
             "width": b.width,
             "lag": b.lag,
@@ -120,18 +143,13 @@ def _buses(plan: Plan, program: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _repeats(plan: Plan, measured: Mapping[str, Mapping[str, float]]) -> float:
-    """Training steps that the profile holds, from how often each phase ran."""
-    runs_of = {p.name: p.runs for p in plan.phases}
-    return max((m["runs"] / runs_of[name] for name, m in measured.items() if name in runs_of), default=1.0) or 1.0
-
-
-def _phases(plan: Plan, measured: Mapping[str, Mapping[str, float]]) -> list[dict[str, Any]]:
-    """Predicted and emulated cycles of a whole training step, with widths in per cent of the longest bar."""
-    repeats = _repeats(plan, measured)
+def phases(subject: Subject) -> list[dict[str, Any]]:
+    """Predicted and emulated cycles of all runs of each phase in one step."""
+    plan, emulation = subject.plan, subject.emulation
     rows: list[dict[str, Any]] = []
     for p in plan.phases:
-        mine = measured.get(p.name)
+        predicted = {kind: p.runs * getattr(p, kind) for kind in PARTS}
+        counted = emulation.phases.get(p.name) if emulation else None
         rows.append(
             {
                 "name": p.name,
@@ -139,34 +157,30 @@ def _phases(plan: Plan, measured: Mapping[str, Mapping[str, float]]) -> list[dic
                 "runs": p.runs,
                 "busiest_tile": p.busiest_tile,
                 "bytes_in": p.bytes_in,
-                "predicted": {kind: p.runs * getattr(p, kind) for kind in PARTS},
                 "once": {kind: getattr(p, kind) for kind in PARTS},
-                "emulated": {kind: mine[kind] / repeats for kind in PARTS} if mine else None,
+                "predicted": predicted,
+                "predicted_total": sum(predicted.values()),
+                "share": sum(predicted.values()) / plan.cycles,
+                "emulated": None if counted is None else {kind: counted[kind] for kind in PARTS},
+                "emulated_total": None if counted is None else sum(counted.values()),
             }
         )
-    longest = max(max(sum(r[k].values()) for k in ("predicted", "emulated") if r[k]) for r in rows)
-    for row in rows:
-        for kind in ("predicted", "emulated"):
-            if row[kind]:
-                row[f"{kind}_total"] = sum(row[kind].values())
-                row[f"{kind}_bars"] = [(part, 100 * value / longest, PARTS[part]) for part, value in row[kind].items()]
-        row["share"] = row["predicted_total"] / plan.cycles
     return rows
 
 
-def _memory(plan: Plan) -> list[dict[str, Any]]:
-    memory = plan.tile_memory
-    busiest = max(range(len(memory)), key=memory.__getitem__)
-    limit = plan.target.tile_bytes
+def _memory(subject: Subject) -> list[dict[str, Any]]:
+    """Categories of the fullest tile."""
+    plan, tile = subject.plan, fullest_tile(subject.plan)
     return [
-        {"name": name, "bytes": tiles[busiest], "colour": MEMORY.get(name, RELAY), "percent": 100 * tiles[busiest] / limit}
+        {"name": name, "bytes": tiles[tile], "share": tiles[tile] / plan.target.tile_bytes, "all_tiles": sum(tiles)}
         for name, tiles in plan.memory.items()
     ]
 
 
-def _tiles(plan: Plan) -> dict[str, Any]:
-    """Per-tile numbers for the map, as runs."""
-    grid = grid_of(plan.target)
+def _tiles(subject: Subject) -> dict[str, Any]:
+    """Per-tile numbers as runs."""
+    plan, grid, emulation = subject.plan, grid_of(subject.plan.target), subject.emulation
+    emulated = {} if emulation is None else {"compute": emulation.compute, "memory": emulation.memory}
     return {
         "columns": grid.columns,
         "rows": grid.rows,
@@ -174,8 +188,31 @@ def _tiles(plan: Plan) -> dict[str, Any]:
         "per_chip": plan.target.tiles_per_chip,
         "chips": plan.target.chips,
         "limit": plan.target.tile_bytes,
-        "owner": runs(owners(plan)),
-        "neurons": runs(neurons(plan)),
+        "owner": runs(subject.places.owner.tolist()),
+        "neurons": runs(subject.places.neurons.tolist()),
+        "replica": runs(subject.places.replica.tolist()),
         "memory": {name: runs(tiles) for name, tiles in plan.memory.items()},
         "cycles": {name: runs(tiles) for name, tiles in plan.tile_cycles.items()},
+        "emulated": {name: runs(tiles) for name, tiles in emulated.items() if tiles is not None},
+    }
+
+
+def _traffic(subject: Subject) -> dict[str, Any]:
+    traffic = subject.traffic
+    return {
+        "nodes": [{"id": node, "label": subject.names.get(node, node)} for node in traffic.nodes],
+        "flows": [asdict(flow) for flow in sorted(traffic.flows, key=lambda flow: -flow.bytes)],
+        "chips": traffic.chips.tolist(),
+    }
+
+
+def _recording(subject: Subject) -> dict[str, Any] | None:
+    recording = subject.recording
+    if recording is None:
+        return None
+    return {
+        "source": recording.source,
+        "steps": recording.steps,
+        "samples": recording.samples,
+        "activity": [asdict(fired) for fired in activity(subject.plan, recording)],
     }

@@ -12,6 +12,7 @@ import jinja2
 
 from snnc.backends.poplar.backward import add_backward
 from snnc.backends.poplar.forward import add_forward
+from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.names import c_string, comment_text
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parameters import add_parameters
@@ -24,7 +25,6 @@ from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, VALUE_S
 from snnc.compiler.mapping.plan_json import plan_to_json
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
-from snnc.compiler.target import Target
 
 FORMAT: Final = "snnc project 1"
 ABI_VERSION: Final = 1
@@ -116,7 +116,7 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "summary": f"{plan.steps} steps, batch {plan.batch}, for {comment_text(target.name)} ({target.chips} x {target.tiles_per_chip})",
         "plan": plan,
         "training": "true" if net.training else "false",
-        "machine": _machine(target),
+        "machine": machine_context(target),
         "stored": [p for p in places if p["name"] in labels],
         "tables": tables,
         "populations": [_population(p, n) for n, p in enumerate(plan.populations)],
@@ -131,14 +131,6 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "clock": CLOCK,
         "sweep": {"events": EVENT_SWEEP, "values": VALUE_SWEEP, "samples": SAMPLE_SWEEP},
     }
-
-
-def _machine(target: Target) -> str:
-    """The device that the program opens, as a C++ initialiser."""
-    numbers = (
-        f"{target.chips}, {target.tiles_per_chip}, {target.tile_bytes}, {float(target.clock_hz)!r}, {float(target.vertex_start_cycles)!r}"
-    )
-    return f"{{{c_string(target.ipu_version or 'ipu2')}, {numbers}}}"
 
 
 def _population(placed: Any, table: int) -> Body:

@@ -85,7 +85,9 @@ def _rows(layout: Layout, link: Link, source: TileRange, target: TileRange) -> M
         traffic.add(both, -FLOAT * source.neurons[mine] * columns[own], -rows[mine] * pieces[own])
         if len(both):
             stays = max(stays, int((FLOAT * source.neurons[mine] * columns[own]).max()))
-        _rows_over_links(layout, traffic, tiles, origin, FLOAT * int(source.neurons.sum()) * link.outputs)
+        for chip, neurons in layout.by_chip(tiles, source.neurons).items() if layout.several_chips else ():
+            for home, part in layout.by_chip(origin, target.neurons).items():
+                traffic.flows.send(home, (chip,), FLOAT * neurons * part)
     traffic.sent[target.tiles] += FLOAT * link.inputs * target.tile_neurons * min(1, source.replicas / target.replicas)
     return Move(traffic, local_copy_cycles(stays))
 
@@ -100,15 +102,6 @@ def _row_pieces(target: TileRange) -> Ints:
 
     found: Ints = larger * split(size + 1) + (groups - larger) * split(size)
     return found
-
-
-def _rows_over_links(layout: Layout, traffic: Traffic, readers: Ints, writers: Ints, size: float) -> None:
-    if layout.placement.chips == 1:
-        return
-    homes, origin = layout.chips_of(readers), set(layout.chips_of(writers))
-    for chip in homes:
-        if origin != {chip}:
-            traffic.link[chip] += size / len(homes)
 
 
 def _pairs(layout: Layout, source: TileRange, target: TileRange) -> Move:
@@ -127,4 +120,5 @@ def _pairs(layout: Layout, source: TileRange, target: TileRange) -> Move:
                 else:
                     traffic.add(tile, FLOAT * common, 1)
                     traffic.sent[origin[other]] += FLOAT * common
+                    traffic.flows.send(layout.chip_of(int(origin[other])), (layout.chip_of(tile),), FLOAT * common)
     return Move(traffic, local_copy_cycles(stays))

@@ -1,38 +1,11 @@
-"""Errors of targets, of the mapping and of reports (SNNC-E3xx)."""
+"""Errors of the mapping and of reports (SNNC-E3xx)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from snnc.compiler.errors import SnncError
-
-
-class UnknownTargetError(SnncError):
-    """The target is neither a name that snnc knows nor a file that exists."""
-
-    code = "SNNC-E301"
-
-
-class TargetFileError(SnncError):
-    """A target file is not TOML or cannot be read."""
-
-    code = "SNNC-E302"
-
-
-class UnknownTargetKeyError(SnncError):
-    """A target file holds a key that no target has."""
-
-    code = "SNNC-E303"
-
-
-class MissingTargetKeyError(SnncError):
-    """A target file lacks a key that every target has."""
-
-    code = "SNNC-E304"
-
-
-class TargetValueError(SnncError):
-    """A number of a target file has the wrong type or is not positive."""
-
-    code = "SNNC-E305"
 
 
 class MappingOptionError(SnncError):
@@ -53,10 +26,75 @@ class NoScheduleError(SnncError):
     code = "SNNC-E312"
 
 
+@dataclass(frozen=True)
+class Knob:
+    """An option of the command line, and what the network needs with it: found by planning again.
+
+    Attributes
+    ----------
+    options
+        Options and their values, in order.
+    bytes
+        What the fullest tile then holds.
+    fits
+        Whether the network then fits.
+    chips
+        Processors that the plan then uses; 0 when it does not fit.
+    exact
+        Whether `bytes` is what the plan of these options holds; else it is of a plan made in haste, and the real one may hold more or less.
+    """
+
+    options: tuple[tuple[str, str], ...]
+    bytes: int
+    fits: bool
+    chips: int
+    exact: bool = True
+
+    @property
+    def text(self) -> str:
+        """The options as on a command line."""
+        return " ".join(f"{name} {value}" for name, value in self.options)
+
+
 class TooBigError(SnncError):
-    """A tile would have to hold more than its memory."""
+    """A tile would have to hold more than its memory.
+
+    Attributes
+    ----------
+    needed, available
+        Bytes on the fullest tile of the plan that comes closest, and what a tile has.
+    tile, layer
+        That tile (None when no placement could be made at all), and the author's name of the layer on it (empty for relays).
+    category, category_bytes
+        What takes most of it.
+    knobs
+        What helps most, best first.
+    """
 
     code = "SNNC-E313"
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        needed: int = 0,
+        available: int = 0,
+        tile: int | None = None,
+        layer: str = "",
+        category: str = "",
+        category_bytes: int = 0,
+        knobs: tuple[Knob, ...] = (),
+    ) -> None:
+        super().__init__(text)
+        self.needed, self.available, self.tile, self.layer = needed, available, tile, layer
+        self.category, self.category_bytes, self.knobs = category, category_bytes, knobs
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON's types."""
+        names = ("needed", "available", "tile", "layer", "category", "category_bytes")
+        knobs = [{"options": dict(k.options), "bytes": k.bytes, "fits": k.fits, "chips": k.chips, "exact": k.exact} for k in self.knobs]
+        return {**{name: getattr(self, name) for name in names}, "knobs": knobs}
 
 
 class PlanFileError(SnncError):
@@ -109,3 +147,16 @@ class BaselineTooBigError(TooBigError):
     def __init__(self, text: str, needed: int) -> None:
         super().__init__(text)
         self.needed = needed
+
+
+class PictureToolError(SnncError):
+    """A report as PNG needs Pillow, which is not installed."""
+
+    code = "SNNC-E319"
+    exit_code = 3
+
+
+class RecordingError(SnncError):
+    """Recorded spikes are too many to keep, have no place to go, or are damaged."""
+
+    code = "SNNC-E320"

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import TypeAlias
 
+import numpy as np
+
 from snnc.compiler.mapping.bounds import balance_bound, ideal_bound
-from snnc.compiler.mapping.buses import Bus, make_buses
-from snnc.compiler.mapping.capacity import check_names, expected_activity
-from snnc.compiler.mapping.cost import network_costs
+from snnc.compiler.mapping.buses import Bus
+from snnc.compiler.mapping.capacity import check_names
 from snnc.compiler.mapping.errors import MappingOptionError
 from snnc.compiler.mapping.grouping import column_groups, sample_groups, split, split_samples
+from snnc.compiler.mapping.knobs import Trial
 from snnc.compiler.mapping.network import Layer, describe
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.predict import cycles_by_tile, supersteps
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.request import Request
 from snnc.compiler.mapping.schedule import make_schedule
 from snnc.compiler.mapping.search import EFFORT, Priced, Search
 from snnc.compiler.mapping.strategies import SNNC, check_strategy
 from snnc.compiler.mapping.supported import check_supported
 from snnc.compiler.mapping.tile_range import TileRange
-from snnc.compiler.mapping.too_big import baseline_too_big, too_big
+from snnc.compiler.mapping.too_big import baseline_too_big, bytes_at_least, too_big
 from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Plan, PopulationPlan, Relay
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
-Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
 Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
 
 
@@ -92,39 +93,46 @@ def make_plan(
     check_supported(program)
     network = describe(program, training)
     check_names(network, activity, capacity)
-    schedule = make_schedule(network)
-    expected = expected_activity(network, activity)
-    costs = network_costs(network)
-    found: list[Search] = []
-    for measured in _window_sizes(activity, capacity, mode):
-        buses, bus_of = make_buses(network, schedule, measured, capacity)
-        search = Search(Problem(network, schedule, buses, bus_of, costs, expected, target, steps, batch, mode))
-        first = found[0].best if found else None
-        if placer is not None:
-            found.append(search.run_given(placer(search.problem)))
-        elif strategy != SNNC:
-            found.append(search.run_baseline(strategy, chips))
-        else:
-            found.append(search.run(chips) if first is None else search.run_as(first.layout.placement))
+    request = Request(network, make_schedule(network), target, steps, batch, mode, activity, capacity, chips)
+    found = list(_searches(request, strategy, placer))
     fastest = min(found, key=Search.cycles)
     if strategy == SNNC and placer is None:
         fastest.refine(EFFORT if effort is None else effort)
-    best = fastest.best
-    if best is None and strategy != SNNC:
+    if fastest.best is not None:
+        return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
+    if strategy != SNNC:
         raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
-    if best is None:
-        raise too_big(found[0].problem, found[0].misfit, _larger_target(found[0].problem))
-    return _plan(program.name, best, activity_source, chips or target.chips, strategy)
+    raise too_big(found[0].problem, found[0].misfit, None if placer is not None else (request, _attempt))
 
 
-def _window_sizes(
-    activity: Mapping[str, float] | None, capacity: Mapping[str, int] | int | None, mode: Mode
-) -> tuple[Mapping[str, float] | None, ...]:
-    """Activities to size windows by: small windows that may be followed by further ones, and windows that hold everything.
+def _searches(request: Request, strategy: str, placer: Placer | None) -> Iterator[Search]:
+    """Search once for each way to size the windows, the later times on as many chips as the first."""
+    first: Search | None = None
+    for problem in request.problems():
+        search = Search(problem)
+        if placer is not None:
+            search.run_given(placer(problem))
+        elif strategy != SNNC:
+            search.run_baseline(strategy, request.chips)
+        elif first is None or first.best is None:
+            search.run(request.chips)
+        else:
+            search.run_as(first.best.layout.placement)
+        first = first or search
+        yield search
 
-    Small windows save bytes but cost a test for further ones in every iteration. Whatever the user gave is kept.
-    """
-    return (activity, None) if activity and capacity is None and mode == "exact" else (activity,)
+
+def _attempt(request: Request, *, quick: bool) -> Trial:
+    """Plan a changed request: bytes of the fullest tile of the fastest plan (quick: of any), or of the one that misses by least."""
+    if quick:
+        found = [Search(problem).run_quickly(request.chips) for problem in request.problems()]
+    else:
+        found = list(_searches(request, SNNC, None))
+    best = min(found, key=Search.cycles).best
+    if best is not None:
+        return Trial(int(np.sum(list(best.memory.values()), axis=0).max()), best.layout.placement.chips)
+    misfit = found[0].misfit
+    return Trial(bytes_at_least(found[0].problem) if misfit is None else misfit[0], 0)
 
 
 def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:
@@ -166,19 +174,6 @@ def _bus(problem: Problem, bus: Bus, relays: tuple[Relay, ...]) -> BusPlan:
         mode=problem.mode,
         relays=relays,
     )
-
-
-def _larger_target(problem: Problem) -> str | None:
-    """Name of the smallest machine with more chips of the same kind on which the network fits."""
-    from snnc.compiler.targets import load_target, target_names
-
-    mine = problem.target
-    known = sorted((load_target(name) for name in target_names()), key=lambda t: (t.chips, t.name))
-    for other in known:
-        same = (other.ipu_version, other.tiles_per_chip, other.tile_bytes) == (mine.ipu_version, mine.tiles_per_chip, mine.tile_bytes)
-        if same and other.chips > mine.chips and Search(replace(problem, target=other)).run(other.chips).best is not None:
-            return other.name
-    return None
 
 
 def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: str) -> None:

@@ -107,7 +107,7 @@ def plan_from_json(text: str) -> Plan:
         return Plan(
             **{
                 **data,
-                "target": Target(**data["target"]),
+                "target": Target.from_data(data["target"]),
                 "populations": tuple(
                     PopulationPlan(**{**p, "starts": tuple(p["starts"]), "blocks": _rows(p["blocks"], Block, _BLOCK)})
                     for p in data["populations"]

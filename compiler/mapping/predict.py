@@ -121,8 +121,7 @@ def phase(layout: Layout, step: Step) -> Phase:
 
 
 def _exchange(layout: Layout, traffic: Traffic) -> float:
-    target = layout.problem.target
-    over_links = float(traffic.link.max(initial=0.0)) / target.link_bytes_per_second * target.clock_hz
+    over_links = layout.problem.routes.cycles(traffic.flows)
     return max(float(exchange_cycles(layout, traffic).max()), float(np.ceil(over_links)))
 
 
@@ -131,7 +130,7 @@ def _barrier(layout: Layout, traffic: Traffic) -> float:
     target = layout.problem.target
     if not traffic.fragments.any():
         return 0.0
-    return (target.link_sync_cycles if traffic.link.any() else target.sync_cycles) + target.superstep_cycles - CONTROL
+    return (target.link_sync_cycles if traffic.flows.bytes else target.sync_cycles) + target.superstep_cycles - CONTROL
 
 
 def _decision(layout: Layout) -> float:

@@ -9,6 +9,7 @@ from functools import cached_property
 from snnc.compiler.mapping.buses import Bus, store_bytes
 from snnc.compiler.mapping.cost import CodeletCost
 from snnc.compiler.mapping.further import events_of_window, expected_rounds, probability_below
+from snnc.compiler.mapping.links import Routes, find_routes
 from snnc.compiler.mapping.network import Layer, Link, Network, Source
 from snnc.compiler.mapping.schedule import INPUT_STAGE, Schedule
 from snnc.compiler.plan import Mode
@@ -35,6 +36,11 @@ class Problem:
     def training(self) -> bool:
         """Whether backward and update run."""
         return self.network.training
+
+    @cached_property
+    def routes(self) -> Routes:
+        """The ways between chips."""
+        return find_routes(self.target)
 
     @cached_property
     def bus(self) -> Mapping[str, Bus]:

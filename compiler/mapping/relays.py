@@ -68,7 +68,7 @@ def copied_words(ids: float, width: int) -> float:
 def _hits(source: Source, words: int, events: float) -> float:
     """Expected groups of four mask words with a spike, of independent neurons; what is left of the words is never skipped."""
     whole, rest = divmod(words, 4)
-    return whole * (1.0 - (1.0 - events / source.width) ** (4 * source.width / words)) + (rest > 0)
+    return float(whole * (1.0 - (1.0 - events / source.width) ** (4 * source.width / words)) + (rest > 0))
 
 
 def _share(problem: Problem, source: Source, words: int, most: int, batch: int) -> int:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -24,6 +25,8 @@ from snnc.compiler.plan import Phase
 
 BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
 """Parts of a tile that blocks may fill, tried in this order until relays find room."""
+QUICK_SHARES: Final = (1.0, 0.6)
+"""As :data:`BLOCK_SHARES`, where any placement will do."""
 EFFORT: Final = 1_000_000
 """Changes that local search tries, times populations, times tiles of the chips in use: about a second of a laptop's time."""
 FEWEST, MOST = 24, 240
@@ -82,6 +85,16 @@ class Search:
                 self._run_copies(count, copies)
             if before is not None and self.best is before:
                 break
+        return self
+
+    def run_quickly(self, chips: int | None) -> Search:
+        """Use all chips, give relays the whole machine, and stop at the first placement that fits, however slow it is."""
+        options = self._options(self.problem)
+        for share in QUICK_SHARES:
+            tight = each_once(options, partial(_within, share * self.problem.target.tile_bytes))
+            for placement in islice(placements(self.problem, tight, chips or self.problem.target.chips), 0, None, 2):
+                if self.price(placement, near=False):
+                    return self
         return self
 
     def run_given(self, found: Iterable[Placement]) -> Search:

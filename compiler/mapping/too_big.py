@@ -8,11 +8,13 @@ import numpy as np
 
 from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, received_bytes
 from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.errors import BaselineTooBigError, TooBigError
+from snnc.compiler.mapping.errors import BaselineTooBigError, Knob, TooBigError
 from snnc.compiler.mapping.grouping import Ints
+from snnc.compiler.mapping.knobs import Attempt, find_knobs
 from snnc.compiler.mapping.memory import largest_category
 from snnc.compiler.mapping.network import Layer
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.request import Request
 from snnc.compiler.mapping.traffic import Layout
 
 _WHAT: Final = {
@@ -27,30 +29,56 @@ _WHAT: Final = {
 }
 
 
-def too_big(problem: Problem, misfit: tuple[int, Layout, dict[str, Ints]] | None, larger: str | None) -> TooBigError:
-    """Say what was needed, what is there, where, what takes most, and what helps; `larger` names a machine that would do."""
+def too_big(
+    problem: Problem, misfit: tuple[int, Layout, dict[str, Ints]] | None, again: tuple[Request, Attempt] | None = None
+) -> TooBigError:
+    """Say what was needed, what is there, where and what takes most; with a request and what plans one, also what helps."""
     there = problem.target.tile_bytes
+    tile: int | None = None
     if misfit is not None:
         _, layout, memory = misfit
         total = np.sum(list(memory.values()), axis=0)
         tile = int(total.argmax())
         needed = int(total[tile])
-        name, size = largest_category(memory, tile)
+        category, size = largest_category(memory, tile)
         owners = [layer for layer in problem.network.layers if layout.range_of(layer).replica_of(tile) is not None]
-        who = f"tile {tile}" + (f" (layer {owners[0].label!r})" if owners else _relayed(layout, tile))
+        label = owners[0].label if owners else ""
+        who = f"tile {tile}" + (f" (layer {label!r})" if owners else _relayed(layout, tile))
     else:
         layer, held = _worst(problem)
-        needed = sum(held.values())
-        name, size = max(held.items(), key=lambda item: item[1])
-        who = f"each tile of layer {layer.label!r} ({layer.neurons} neurons on {problem.target.tiles} tiles at most)"
-    knobs = [f"a smaller batch than {problem.batch} (--batch)", f"fewer steps than {problem.steps} (--steps)"]
-    if name == "relays" and problem.mode == "exact":
-        knobs.append("mode 'drop' with a capacity")
-    knobs.append(f"more processors (--target {larger} is large enough)" if larger else "a network with fewer neurons")
+        label, needed = layer.label, sum(held.values())
+        category, size = max(held.items(), key=lambda item: item[1])
+        who = f"each tile of layer {label!r} ({layer.neurons} neurons on {problem.target.tiles} tiles at most)"
+    knobs = find_knobs(again[0], needed, again[1]) if again is not None else ()
     return TooBigError(
         f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes and has {there:,}. "
-        f"Most of it, {size:,} bytes, is {_WHAT[name]}. Try {', or '.join(knobs)}."
+        f"Most of it, {size:,} bytes, is {_WHAT[category]}.{_advice(problem, knobs) if again is not None else ''}",
+        needed=needed,
+        available=there,
+        tile=tile,
+        layer=label,
+        category=category,
+        category_bytes=size,
+        knobs=knobs,
     )
+
+
+def bytes_at_least(problem: Problem) -> int:
+    """Bytes of the fullest tile when no placement can be made: every layer on all tiles of the machine, by weight of their bytes."""
+    return sum(_worst(problem)[1].values())
+
+
+def _advice(problem: Problem, knobs: tuple[Knob, ...]) -> str:
+    """What each knob does, in numbers."""
+    if not knobs:
+        return " No option helps; use a network with fewer neurons."
+    found = []
+    for knob in knobs:
+        many = f"{knob.chips} processors, " if knob.chips > problem.target.chips else ""
+        about, verdict = "" if knob.exact else "about ", "fits" if knob.fits else "still too many"
+        found.append(f"{knob.text} ({many}{about}{knob.bytes:,} bytes: {verdict})")
+    start = "What helps" if any(knob.fits for knob in knobs) else "No option is enough; what helps most"
+    return f" {start}: {'; '.join(found)}."
 
 
 def _relayed(layout: Layout, tile: int) -> str:

@@ -10,16 +10,18 @@ Data that lies on the reading tile is not moved.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, mask_words, sample_groups
+from snnc.compiler.mapping.links import Flows
 from snnc.compiler.mapping.network import Layer, Source, learned_rows, learned_scalars
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.problem import Problem
@@ -29,22 +31,24 @@ from snnc.compiler.plan import Relay
 FLOAT = 4
 RATES = 2 * FLOAT
 """What every update reads: the step size and a correction."""
+Origin: TypeAlias = tuple[int, tuple[int, int], float]
+"""A chip, the samples (first, count) that lie there, and the bytes of each."""
 
 
 @dataclass(eq=False)
 class Traffic:
-    """What one exchange moves: arrays over tiles; `link` is what the busiest chip receives from other chips, bytes."""
+    """What one exchange moves: arrays over tiles, and what chips send each other."""
 
     received: Floats
     fragments: Floats
     sent: Floats
-    link: Floats = field(default_factory=lambda: np.zeros(0))
+    flows: Flows = field(default_factory=Flows)
 
     @classmethod
     def none(cls, problem: Problem) -> Traffic:
         """No traffic."""
         tiles = problem.target.tiles
-        return cls(np.zeros(tiles), np.zeros(tiles), np.zeros(tiles), np.zeros(problem.target.chips))
+        return cls(np.zeros(tiles), np.zeros(tiles), np.zeros(tiles))
 
     def add(self, tiles: Ints | int, received: Any, fragments: Any) -> None:
         """Tiles receive bytes in fragments."""
@@ -84,6 +88,48 @@ class Layout:
         per_chip = self.problem.target.tiles_per_chip
         return range(int(tiles[0]) // per_chip, int(tiles[-1]) // per_chip + 1)
 
+    def chip_of(self, tile: int) -> int:
+        """Chip of one tile."""
+        return tile // self.problem.target.tiles_per_chip
+
+    def by_chip(self, tiles: Ints, amounts: Any) -> dict[int, float]:
+        """Sum amounts of tiles over their chips."""
+        chips = self.chips_of(tiles)
+        if len(chips) == 1:
+            return {chips.start: float(np.sum(amounts))}
+        sums = np.bincount(tiles // self.problem.target.tiles_per_chip - chips.start, weights=amounts, minlength=len(chips))
+        return dict(zip(chips, sums.tolist(), strict=True))
+
+    @property
+    def several_chips(self) -> bool:
+        """Whether anything may cross chips."""
+        return self.placement.chips > 1
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What each tile of a replica of `where` holds for one sample: bytes and fragments."""
+
+    layout: Layout
+    where: TileRange
+    bytes: Ints
+    pieces: Ints
+
+    @cached_property
+    def all_bytes(self) -> int:
+        """Of all tiles."""
+        return int(self.bytes.sum())
+
+    @cached_property
+    def all_pieces(self) -> int:
+        """Of all tiles."""
+        return int(self.pieces.sum())
+
+    @cached_property
+    def by_chip(self) -> list[dict[int, float]]:
+        """Bytes on each chip, for each replica."""
+        return [self.layout.by_chip(self.where.of(replica), self.bytes) for replica in range(self.where.replicas)]
+
 
 def common(a: tuple[int, int], b: tuple[int, int]) -> int:
     """Samples that two (first, count) have in common."""
@@ -106,9 +152,8 @@ def send_to_all(layout: Layout, traffic: Traffic, home: int, tiles: Ints, size: 
     """Each of `tiles` receives the same `size` bytes from the tile `home`."""
     traffic.add(tiles, size, 1)
     traffic.sent[home] += size * (len(tiles) > 0)
-    per_chip = layout.problem.target.tiles_per_chip
-    for chip in set((tiles // per_chip).tolist()) - {home // per_chip}:
-        traffic.link[chip] += size
+    if layout.several_chips:
+        traffic.flows.send(layout.chip_of(home), set((tiles // layout.problem.target.tiles_per_chip).tolist()), size)
 
 
 def masks_to_relays(layout: Layout) -> Traffic:
@@ -118,24 +163,29 @@ def masks_to_relays(layout: Layout) -> Traffic:
         where = layout.range_of(layer)
         for source in layer.sent:
             rows = mask_words(where.neurons, where.columns) if source.kind == "spikes" else where.neurons
+            held = Held(layout, where, FLOAT * rows, rows)
             for relay in layout.relays[source]:
-                _gather(layout, traffic, where, relay.tile, (relay.sample, relay.samples), rows)
+                _gather(layout, traffic, where, relay.tile, (relay.sample, relay.samples), held)
             traffic.sent[where.tiles] += FLOAT * where.tile_samples * np.tile(rows, where.replicas)
     return traffic
 
 
-def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], rows: Ints) -> None:
-    """`tile` receives some samples of the rows ``[samples of a replica]`` that each tile of a replica holds.
+def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], held: Held) -> None:
+    """`tile` receives some samples of the rows ``[samples of a replica]`` that the tiles of `where` hold.
 
     Rows of one tile follow each other: all their samples are one piece, fewer are one piece a row.
     """
     for replica in where.replicas_with(*samples):
         overlap = common(where.samples[replica], samples)
-        pieces = np.minimum(rows, 1) if overlap == where.samples[replica][1] else rows
         own = where.index_of(replica, tile)
-        moved = FLOAT * overlap * (int(rows.sum()) - (int(rows[own]) if own is not None else 0))
-        traffic.add(tile, moved, int(pieces.sum()) - (int(pieces[own]) if own is not None else 0))
-        _over_links(layout, traffic, where.of(replica), tile, moved)
+        whole = overlap == where.samples[replica][1]
+        traffic.add(
+            tile,
+            overlap * (held.all_bytes - (int(held.bytes[own]) if own is not None else 0)),
+            len(where.neurons) - (own is not None) if whole else held.all_pieces - (int(held.pieces[own]) if own is not None else 0),
+        )
+        for chip, size in held.by_chip[replica].items() if layout.several_chips else ():
+            traffic.flows.send(chip, (layout.chip_of(tile),), overlap * size)
 
 
 def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
@@ -172,30 +222,43 @@ def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRang
         traffic.sent[relay.tile] += relay.samples * bus.window_bytes
     traffic.received += float(bus.window_bytes) * samples
     traffic.fragments += float(pieces) * number
-    if layout.placement.chips > 1:
-        _multicast_over_links(layout, traffic, bus, ranges)
+    if layout.several_chips:
+        origins = [(layout.chip_of(r.tile), (r.sample, r.samples), float(bus.window_bytes)) for r in relays]
+        _over_links(layout, traffic, origins, ranges)
 
 
-def _multicast_over_links(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRange]) -> None:
-    """A chip receives once what any of its tiles reads of a relay on another chip."""
-    problem = layout.problem
-    read = np.zeros((problem.target.chips, problem.batch), dtype=bool)
-    for where in ranges:
-        for replica, (sample, count) in enumerate(where.samples):
-            chips = layout.chips_of(where.of(replica))
-            read[chips.start : chips.stop, sample : sample + count] = True
-    for relay in layout.relays[bus.source]:
-        wanted = read[:, relay.sample : relay.sample + relay.samples].sum(axis=1)
-        wanted[relay.tile // problem.target.tiles_per_chip] = 0
-        traffic.link += float(bus.window_bytes) * wanted
+def _over_links(layout: Layout, traffic: Traffic, origins: Iterable[Origin], readers: Iterable[TileRange]) -> None:
+    """Chips send samples to all chips on which tiles of `readers` handle them."""
+    handled = [(held, layout.chips_of(where.of(replica))) for where in readers for replica, held in enumerate(where.samples)]
+    edges = sorted({edge for (first, count), _ in handled for edge in (first, first + count)})
+    chips: list[set[int]] = [set() for _ in edges]
+    for (first, count), some in handled:
+        for part in range(bisect_left(edges, first), bisect_left(edges, first + count)):
+            chips[part].update(some)
+    for chip, (first, count), size in origins:
+        part = max(bisect_right(edges, first) - 1, 0)
+        while part < len(edges) - 1 and edges[part] < first + count:
+            shared = common((edges[part], edges[part + 1] - edges[part]), (first, count))
+            traffic.flows.send(chip, chips[part], shared * size)
+            part += 1
 
 
 def deltas_to_sources(layout: Layout) -> Traffic:
     """Before B1: every tile of a source reads the deltas of its targets for its samples."""
     problem, traffic = layout.problem, Traffic.none(layout.problem)
+    readers: dict[tuple[str, int], list[TileRange]] = {}
     for layer in problem.network.layers:
-        for target, _ in problem.deltas_into(layer):
+        for target, port in problem.deltas_into(layer):
             _read_all(layout, traffic, layout.range_of(layer), layout.range_by_id(target))
+            readers.setdefault((target, port), []).append(layout.range_of(layer))
+    for (target, _), ranges in readers.items() if layout.several_chips else ():
+        writer = layout.range_by_id(target)
+        sent = [
+            (chip, samples, FLOAT * neurons)
+            for replica, samples in enumerate(writer.samples)
+            for chip, neurons in layout.by_chip(writer.of(replica), writer.neurons).items()
+        ]
+        _over_links(layout, traffic, sent, ranges)
     return traffic
 
 
@@ -209,12 +272,6 @@ def _read_all(layout: Layout, traffic: Traffic, reader: TileRange, writer: TileR
             traffic.add(tiles, size * int(writer.neurons.sum()), int(pieces.sum()))
             both, _, own = shared_tiles(tiles, sources)
             traffic.add(both, -size * writer.neurons[own], -pieces[own])
-            if layout.placement.chips == 1:
-                continue
-            home = set(layout.chips_of(sources))
-            for chip in layout.chips_of(tiles):
-                if home != {chip}:
-                    traffic.link[chip] += size * int(writer.neurons.sum()) * (1 if chip not in home else 1 - 1 / len(home))
     traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
 
 
@@ -225,15 +282,6 @@ def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
         return none, none, none
     both, first, second = np.intersect1d(a, b, assume_unique=True, return_indices=True)
     return both, first, second
-
-
-def _over_links(layout: Layout, traffic: Traffic, writers: Ints, tile: int, size: float) -> None:
-    if layout.placement.chips == 1:
-        return
-    chip = tile // layout.problem.target.tiles_per_chip
-    home = layout.chips_of(writers)
-    away = sum(c != chip for c in home) / len(home)
-    traffic.link[chip] += size * away
 
 
 def records_to_loss(layout: Layout) -> Traffic:
@@ -256,9 +304,8 @@ def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> Traffic:
         shares = sample_groups(where.neurons, where.columns, problem.target.workers, count)
         # Blocks of one sample follow each other in memory.
         pieces = np.where(shares == count, np.minimum(groups, 1), groups)
-        tiles = where.of(replica)
         for tile in layout.loss_tiles[first : first + count]:
-            _sample_of_blocks(layout, traffic, tile, tiles, (size, pieces), to_loss=to_loss)
+            _sample_of_blocks(layout, traffic, tile, where.of(replica), (size, pieces), to_loss=to_loss)
     return traffic
 
 
@@ -270,11 +317,12 @@ def _sample_of_blocks(layout: Layout, traffic: Traffic, tile: int, tiles: Ints, 
     if to_loss:
         traffic.add(tile, moved, int(pieces[away].sum()))
         traffic.sent[tiles] += size * away
-        _over_links(layout, traffic, tiles, tile, moved)
     else:
         traffic.add(tiles, size * away, pieces * away)
         traffic.sent[tile] += moved
-        _over_links(layout, traffic, np.array([tile]), int(tiles[0]), moved)
+    for chip, part in layout.by_chip(tiles, size).items() if layout.several_chips else ():
+        source, receiver = (chip, layout.chip_of(tile)) if to_loss else (layout.chip_of(tile), chip)
+        traffic.flows.send(source, (receiver,), part)
 
 
 def losses_to_one_tile(layout: Layout) -> Traffic:
@@ -285,7 +333,7 @@ def losses_to_one_tile(layout: Layout) -> Traffic:
     traffic.add(0, FLOAT * away, away)
     traffic.sent[tiles[tiles != 0]] += FLOAT
     for tile in tiles.tolist():
-        _over_links(layout, traffic, np.array([tile]), 0, FLOAT)
+        traffic.flows.send(layout.chip_of(tile), (0,), FLOAT)
     return traffic
 
 
@@ -308,6 +356,8 @@ def gradients_to_shares(layout: Layout) -> Traffic:
             away = where.tiles != where.tiles[0]
             moved = learned_scalars(layer) * FLOAT * int((groups * shares)[away].sum())
             traffic.add(int(where.tiles[0]), moved, learned_scalars(layer) * int(away.sum()))
+            for chip, size in layout.by_chip(where.tiles, learned_scalars(layer) * FLOAT * groups * shares).items():
+                traffic.flows.send(chip, (layout.chip_of(int(where.tiles[0])),), size)
     return traffic
 
 
@@ -319,10 +369,28 @@ def between_replicas(layout: Layout, traffic: Traffic, where: TileRange, rows: i
     share = FLOAT * rows * where.tile_neurons / where.replicas
     traffic.add(where.tiles, others * share, others * np.tile(column_groups(where.neurons, where.columns), where.replicas))
     traffic.sent[where.tiles] += others * share if gathers else share
-    homes = [set(layout.chips_of(where.of(r))) for r in range(where.replicas)] if layout.placement.chips > 1 else []
-    for r, home in enumerate(homes):
-        away = sum(other != home for other in homes)
-        traffic.link[min(home)] += away * float(share[r * where.width : (r + 1) * where.width].sum())
+    if layout.several_chips:
+        _replicas_over_links(layout, traffic, where, share[: where.width], gathers=gathers)
+
+
+def _replicas_over_links(layout: Layout, traffic: Traffic, where: TileRange, share: Floats, *, gathers: bool) -> None:
+    """The tile i of each replica sends another share to the tile i of every other replica, or its own share to all of them."""
+    held = np.zeros((layout.problem.target.chips, where.width))
+    for replica in range(where.replicas):
+        held[where.of(replica) // layout.problem.target.tiles_per_chip, np.arange(where.width)] += 1
+    used = np.flatnonzero(held.any(axis=1)).tolist()
+    if gathers:
+        moved = (held * share) @ held.T
+        for a in used:
+            for b in used:
+                traffic.flows.send(a, (b,), float(moved[a, b]))
+        return
+    some = held > 0
+    changes = np.flatnonzero((some[:, 1:] != some[:, :-1]).any(axis=0)) + 1
+    for part in np.split(np.arange(where.width), changes):
+        receivers = np.flatnonzero(some[:, part[0]]).tolist()
+        for chip in receivers:
+            traffic.flows.send(chip, receivers, float(held[chip, part] @ share[part]))
 
 
 def flags_to_one_tile(layout: Layout) -> Traffic:
@@ -330,4 +398,7 @@ def flags_to_one_tile(layout: Layout) -> Traffic:
     traffic = Traffic.none(layout.problem)
     flags = sum(relay.tile != 0 for bus in layout.problem.limited for relay in layout.relays[bus.source])
     traffic.add(0, FLOAT * flags, flags)
+    for bus in layout.problem.limited:
+        for relay in layout.relays[bus.source]:
+            traffic.flows.send(layout.chip_of(relay.tile), (0,), FLOAT)
     return traffic

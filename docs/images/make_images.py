@@ -1,21 +1,53 @@
-"""Draw the pictures of the documentation with snnc itself: ``python docs/images/make_images.py``."""
+"""Draw the pictures of the documentation with snnc itself and a Chromium: ``python docs/images/make_images.py``.
+
+Needs the packages of ``snnc[test]`` and a browser, as the tests of pages do (``.ci/browser`` prints its path).
+"""
 
 from __future__ import annotations
 
+import io
+import subprocess
+import tempfile
 from pathlib import Path
 
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
 import snnc
-from snnc.inspect import render
+from snnc.inspect import render, summarise
 from snnc.options import options
 from snnc.project import compile_graph
 
+HERE = Path(__file__).parent
+WIDE, HIGH = 1300, 1510
 
-def main() -> None:
+
+def page() -> str:
+    """The report of a network of three recurrent layers."""
     layers = [part for width in (512, 512, 256) for part in (snnc.Dense(width), snnc.Recurrent(snnc.LIF(beta=0.9)))]
     net = snnc.Sequential(700, *layers, snnc.Dense(20), snnc.LI(beta=0.9), name="spoken digits: 700-512-512-256-20, recurrent")
-    plan = compile_graph(net.graph(), options("gc200", steps=100, batch=64, loss="ce_mean_membrane")).plan
-    assert plan is not None
-    (Path(__file__).parent / "spoken_digits.svg").write_text(render(plan, "svg"), encoding="utf-8")
+    compiled = compile_graph(net.graph(), options("gc200", steps=100, batch=64, loss="ce_mean_membrane"))
+    assert compiled.plan is not None
+    return render(compiled.plan, "html", program=summarise(compiled.program))
+
+
+def screenshot(html: str) -> bytes:
+    """The top of a page."""
+    browser_path = subprocess.run([HERE.parents[1] / ".ci" / "browser"], capture_output=True, text=True, check=True).stdout.strip()
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
+        file = Path(folder) / "report.html"
+        file.write_text(html, encoding="utf-8")
+        browser = play.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+        opened = browser.new_page(viewport={"width": WIDE, "height": HIGH})
+        opened.goto(file.as_uri())
+        taken = opened.screenshot()
+        browser.close()
+    return taken
+
+
+def main() -> None:
+    picture = Image.open(io.BytesIO(screenshot(page()))).convert("RGB")
+    picture.quantize(96, dither=Image.Dither.NONE).save(HERE / "report.png", optimize=True)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,8 @@ This page is written by `make_reference.py`; a test compares it with the classes
 """
 CLI = """# Command line
 
-Results go to stdout, notes, warnings, errors and progress to stderr. With `--json` stdout is JSON and nothing else. Exit codes: 0; 2 for an error
+Results go to stdout, notes, warnings, errors and progress to stderr. With `--json` stdout is JSON and nothing else (of a network that does not
+fit, `{"error": …}` with its numbers and the options that help). Exit codes: 0; 2 for an error
 with a [code](errors.md); 3 for a missing tool; 130 after Ctrl-C. Files and folders appear whole or not at all. Arrays are read from npz archives
 without pickle. This page is written by `make_reference.py`.
 """

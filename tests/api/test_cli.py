@@ -11,6 +11,7 @@ import pytest
 
 import snnc
 from snnc import cli
+from snnc.compiler.targets import load_target
 
 COMMANDS = ("compile", "run", "train", "check", "inspect", "targets", "doctor")
 
@@ -74,6 +75,52 @@ def test_targets_as_json(capsys):
     assert cli.run_command(["targets", "--json"]) == 0
     machines = {m["name"]: m for m in json.loads(capsys.readouterr().out)}
     assert machines["gc200"]["tiles_per_chip"] == 1472
+
+
+def test_a_target_by_name_or_file_is_printed_with_its_sources(capsys, tmp_path):
+    assert cli.run_command(["targets", "m2000"]) == 0
+    text = capsys.readouterr().out
+    (tmp_path / "copy.toml").write_text(text)
+    assert load_target(tmp_path / "copy.toml") == load_target("m2000")
+    assert cli.run_command(["targets", str(tmp_path / "copy.toml"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["chips"] == 4
+    assert cli.run_command(["targets", "m3000"]) == 2
+    assert "SNNC-E301" in capsys.readouterr().err
+
+
+def test_the_list_of_targets_shows_the_main_numbers(capsys):
+    assert cli.run_command(["targets"]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("pod16"))
+    for part in ("16", "23,552", "624 KiB", "14,352 MiB", "1.33 GHz", "4 B/cycle", "136 GB/s", "1,024 GiB"):
+        assert part in line
+
+
+def test_a_network_that_does_not_fit_is_refused_with_what_helps_as_data(capsys, tmp_path):
+    net = snnc.Sequential(400, snnc.Dense(2000), snnc.LIF(), snnc.Dense(10), snnc.LI())
+    snnc.write_onnx(net.graph(), tmp_path / "net.onnx")
+    line = [
+        "compile",
+        str(tmp_path / "net.onnx"),
+        "-o",
+        str(tmp_path / "p"),
+        "--target",
+        "gc2",
+        "--steps",
+        "4000",
+        "--loss",
+        "ce_count",
+        "--json",
+    ]
+    assert cli.run_command(line) == 2
+    said = capsys.readouterr()
+    error = json.loads(said.out)["error"]
+    assert error["code"] == "SNNC-E313"
+    assert error["text"] in said.err
+    assert error["needed"] > error["available"] == 262144
+    helps = error["knobs"][0]
+    assert helps["fits"]
+    more = [part for option in helps["options"].items() for part in option]
+    assert cli.run_command([*line, *more]) == 0
 
 
 def test_doctor_tells_what_is_missing_and_how_to_get_it(capsys, monkeypatch):
@@ -147,13 +194,44 @@ def test_activity_is_measured_on_the_given_data(project, data, tmp_path, capsys)
     assert json.loads(capsys.readouterr().out)["plan"]["activity"] == "measured on d.npz"
 
 
-@pytest.mark.parametrize(("format_", "holds"), [("html", "<html"), ("svg", "<svg"), ("text", "schedule"), ("json", "{")])
-def test_inspect_draws_a_compiled_project(project, tmp_path, capsys, format_, holds):
+FORMATS = {
+    "html": b"<html",
+    "svg": b"<svg",
+    "png": b"PNG",
+    "text": b"schedule",
+    "json": b"{",
+    "graphml": b"<graphml",
+    "dot": b"digraph",
+    "trace": b"traceEvents",
+}
+
+
+def test_inspect_draws_a_compiled_project(project, tmp_path, capsys):
     assert cli.run_command(["compile", str(project), "--steps", "9", "-o", str(tmp_path / "q")]) == 0
-    assert cli.run_command(["inspect", str(tmp_path / "q"), "--format", format_, "-o", str(tmp_path / "report")]) == 0
-    assert holds in (tmp_path / "report").read_text()
+    for format_, holds in FORMATS.items():
+        assert cli.run_command(["inspect", str(tmp_path / "q"), "--format", format_, "-o", str(tmp_path / f"report.{format_}")]) == 0
+        assert holds in (tmp_path / f"report.{format_}").read_bytes()
     capsys.readouterr()
-    refused(capsys, ["inspect", tmp_path / "q", "--format", "pdf"], "SNNC-E3")
+    refused(capsys, ["inspect", tmp_path / "q", "--format", "pdf"], "SNNC-E315")
+    refused(capsys, ["inspect", tmp_path / "q", "--format", "svg", "--compare", tmp_path / "q"], "SNNC-E315")
+    refused(capsys, ["inspect", tmp_path / "none.json"], "SNNC-E526")
+    (tmp_path / "bad.json").write_text("[]")
+    refused(capsys, ["inspect", tmp_path / "q", "--compare", tmp_path / "bad.json"], "SNNC-E314")
+    (tmp_path / "q" / "model" / "recording.npz").write_bytes(b"PK")
+    refused(capsys, ["inspect", tmp_path / "q"], "SNNC-E320")
+    assert not (tmp_path / "q" / "report.html").exists()
+
+
+def test_inspect_compares_two_projects_and_plans(project, tmp_path, capsys):
+    for name, batch in (("a", 8), ("b", 16)):
+        assert cli.run_command(["compile", str(project), "--steps", "9", "--batch", str(batch), "-o", str(tmp_path / name)]) == 0
+    capsys.readouterr()
+    assert cli.run_command(["inspect", str(tmp_path / "a"), "--compare", str(tmp_path / "b"), "--format", "text"]) == 0
+    assert "times as fast" in capsys.readouterr().out
+    assert cli.run_command(["inspect", str(tmp_path / "a" / "plan.json"), "--compare", str(tmp_path / "b" / "plan.json")]) == 0
+    assert (tmp_path / "a" / "plan.comparison.html").read_text().count("compared") > 1
+    assert cli.run_command(["inspect", str(tmp_path / "a")]) == 0
+    assert sorted(p.name for p in (tmp_path / "a").glob("*.html")) == ["plan.comparison.html", "report.html"]
 
 
 def test_dump_after_prints_the_graph_behind_a_pass(project, tmp_path, capsys):

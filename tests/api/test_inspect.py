@@ -20,8 +20,22 @@ from snnc.compiler.mapping.errors import ReportOptionError
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.targets import load_target
-from snnc.inspect import FORMATS, render, summarise
+from snnc.inspect import FORMATS, Subject, render, summarise, write
+from snnc.inspect.profile import slim
 
+NAMES = {
+    "forward: relays": "F1 relay",
+    "forward: neurons": "F2 neurons",
+    "loss: adjoints": "L1 loss",
+    "loss: sum": "L2 loss",
+    "backward: relays and source gradients": "B1 relay and source gradients",
+    "backward: neurons": "B2 neurons",
+    "update: private gradients": "U1 private gradients",
+    "update: optimiser": "U1 update",
+    "update: replicas": "copy c1_w to c1_w",
+    "update: weight copies": "copy c1_w to c1_w_rows",
+}
+"""What the emitted program calls the supersteps of a plan."""
 EVIL = ['"; system("touch x"); //', "<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "\x1b[31mred\n{{ 7 * 7 }}"]
 
 
@@ -62,7 +76,9 @@ def test_text_tells_the_plan_in_six_lines_and_a_row_for_each_layer() -> None:
     lines = render(plan, "text", program=summarise(program)).splitlines()
     assert [line.split()[0] for line in lines[:6]] == ["network", "schedule", "placement", "memory", "time", "activity"]
     assert lines[6] == ""
-    assert [line.split()[:2] for line in lines[8:10]] == [["hidden", "p0"], ["hidden", "p1"]]
+    assert lines[7] == "what limits it (predicted)"
+    assert [line.split()[0] for line in lines[8:11]] == ["time", "memory", "balance"]
+    assert [line.split()[:2] for line in lines[13:15]] == [["hidden", "p0"], ["hidden", "p1"]]
     assert "101 iterations of 2 stages" in lines[1]
     assert f"{max(plan.tile_memory):,} of 638,976 bytes" in lines[3]
 
@@ -70,7 +86,7 @@ def test_text_tells_the_plan_in_six_lines_and_a_row_for_each_layer() -> None:
 @pytest.mark.parametrize("fmt", FORMATS)
 @pytest.mark.parametrize("target", ["gc200", "m2000", "pod16"])
 def test_every_format_is_written_without_a_program_too(fmt: str, target: str) -> None:
-    assert len(render(planned(target=target)[0], fmt)) > 500
+    assert len(write(Subject(planned(target=target)[0], {}), fmt)) > 500
 
 
 def test_json_holds_the_numbers_of_the_plan() -> None:
@@ -88,6 +104,8 @@ def test_the_page_needs_nothing_from_elsewhere() -> None:
     assert set(page.loads) <= {"data:,"}
     assert page.tags.count("script") == 2
     assert "canvas" in page.tags
+    assert "url(#" in render(plan, "html")
+    assert not re.search(r"url\((?!#)|@import|https?://(?!www\.w3\.org/)", render(plan, "html"))
     assert len(render(plan, "html")) < 200_000
 
 
@@ -101,8 +119,9 @@ def test_names_of_the_model_cannot_become_markup(name: str) -> None:
     assert "<script>alert" not in html
     embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
     assert embedded is not None
-    assert json.loads(embedded[1])["layers"][0] == f"{name} p0"
-    assert "49" not in json.loads(embedded[1])["layers"][0]
+    labels = json.loads(embedded[1])["maps"][0]["layers"]
+    assert labels == [f"{name} p0", f"{name} p1"]
+    assert "49" not in labels[0]
 
 
 @pytest.mark.parametrize("name", EVIL)
@@ -145,7 +164,8 @@ def test_emulated_cycles_stand_beside_predicted_ones() -> None:
     assert data["emulated"] is None
     html = render(plan, "html", profile={"steps": [step]})
     assert "emulated" in html
-    assert "emulated" not in render(plan, "html").lower().replace(".bar.emulated", "")
+    plain = re.sub(r"<script>.*?</script>|<style>.*?</style>", "", render(plan, "html"), flags=re.DOTALL)
+    assert "emulated" not in plain.lower().replace('"emulated": {}', "")
 
 
 def test_predicted_numbers_are_labelled() -> None:
@@ -160,7 +180,7 @@ def test_a_profile_of_something_else_is_refused() -> None:
 
 
 def test_an_unknown_format_is_refused() -> None:
-    with pytest.raises(ReportOptionError, match=r"SNNC-E315.*'pdf'.*html, text, json, svg"):
+    with pytest.raises(ReportOptionError, match=r"SNNC-E315.*'pdf'.*html, text, json, svg, png, graphml, dot, trace"):
         render(planned()[0], "pdf")
 
 
@@ -168,3 +188,23 @@ def test_a_summary_is_plain_data() -> None:
     summary = summarise(w1())
     assert json.loads(json.dumps(summary)) == summary
     assert summary["parameters"] == 256 * (700 + 256) + 20 * 256 + 2
+
+
+def test_emulated_numbers_of_each_tile_are_kept_by_step() -> None:
+    plan, _ = planned()
+    known = [p for p in plan.phases if p.name in NAMES]
+    steps = [{"name": NAMES[p.name], "executions": 2 * p.runs, "compute_cycles_busiest": 10.0} for p in known]
+    per_tile = {"compute_cycles": [8, 4] + [0] * 1470, "memory": {"total": [100] * 1472}}
+    kept = json.loads(json.dumps(slim({"steps": steps, "per_tile": per_tile})))
+    assert "per_tile" not in kept
+    data = json.loads(render(plan, "json", profile=kept))
+    assert data["tiles"]["emulated"] == {"compute": [4, 1, 2, 1, 0, 1470], "memory": [100, 1472]}
+    assert data["emulated"] == pytest.approx(5.0 * len(known))
+
+
+@pytest.mark.parametrize(
+    "tiles", [{"memory": [1, 99999]}, {"memory": [1]}, {"memory": "many"}, {"compute_cycles": [-1, 1472]}, {"compute_cycles": [1.5, 1472]}]
+)
+def test_a_profile_of_other_tiles_is_refused(tiles: dict[str, object]) -> None:
+    with pytest.raises(ReportOptionError, match="SNNC-E315"):
+        render(planned()[0], "json", profile={"steps": [], "tiles_in_all": tiles})

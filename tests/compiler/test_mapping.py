@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from test_mapping_nets import Wire, program, w1
 
 from snnc.compiler.mapping import CodeletCost, codelet_costs, make_plan, worker_cycles
-from snnc.compiler.mapping.errors import CapacityError, MappingOptionError, PlanFileError, TooBigError
+from snnc.compiler.mapping.errors import CapacityError, MappingOptionError, PlanFileError
 from snnc.compiler.mapping.grouping import largest_share, split_samples
 from snnc.compiler.plan import Block, Plan, PopulationPlan
 from snnc.compiler.target import Target
@@ -287,23 +287,6 @@ def test_two_connections_with_one_lag_share_a_bus() -> None:
     made = program({"x0": 9, "p0": 8, "p1": 7, "p2": 3}, [Wire("x0", "p0"), Wire("x0", "p1"), Wire("p0", "p2"), Wire("p1", "p2")])
     plan = make_plan(made, load_target("gc200"), steps=5, batch=4)
     assert [c.bus for c in plan.connections] == ["b0", "b0", "b1", "b2"]
-
-
-# ---- too big -----------------------------------------------------------------------------------------------------------
-
-
-def test_too_big_names_numbers_layer_category_and_a_machine_that_fits() -> None:
-    with pytest.raises(TooBigError) as caught:
-        make_plan(chain(700, 4000, 4000, 20), load_target("gc200"), steps=20, batch=16)
-    text = str(caught.value)
-    assert text.startswith("SNNC-E313")
-    for part in ("gc200", "638,976", "bytes", "layer 'layer p0'", "batch than 16", "steps than 20", "--target m2000 is large enough"):
-        assert part in text
-
-
-def test_too_big_for_all_machines_says_so() -> None:
-    with pytest.raises(TooBigError, match="fewer neurons"):
-        make_plan(chain(700, 100, 20), load_target("gc200"), steps=100_000, batch=64)
 
 
 # ---- any network on any machine ----------------------------------------------------------------------------------------

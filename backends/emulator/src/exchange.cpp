@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <tuple>
 
 #include "graph_data.hpp"
+#include "links.hpp"
 
 namespace poplar::core {
 
@@ -49,37 +51,62 @@ void mergeReceived(std::vector<Transfer> &transfers) {
 }
 
 struct Sent {
-  std::uint32_t ipu, tile, var;
+  std::uint32_t tile, var, ipu;
   Index begin, end;
 };
 
-/// Each element leaves its tile once on its own IPU, and once for each other IPU.
-void countSent(const GraphData &graph, const std::vector<Transfer> &transfers, std::vector<TileTraffic> &dense,
-               std::vector<double> &linkIn, std::vector<double> &linkOut) {
+/// One tile's ranges of one variable: how often each element is wanted by each IPU changes at their ends.
+class Wanted {
+public:
+  void add(const Sent &s) {
+    changes[s.begin].push_back({s.ipu, 1});
+    changes[s.end].push_back({s.ipu, -1});
+  }
+
+  /// Calls f(elements, IPUs that want them), range by range.
+  template <class F> void each(F &&f) const {
+    std::map<std::uint32_t, int> open;
+    Index begin = 0;
+    for (const auto &[place, here] : changes) {
+      if (!open.empty())
+        f(place - begin, open);
+      begin = place;
+      for (const auto &[ipu, change] : here)
+        if ((open[ipu] += change) == 0)
+          open.erase(ipu);
+    }
+  }
+
+private:
+  std::map<Index, std::vector<std::pair<std::uint32_t, int>>> changes;
+};
+
+/// Each element leaves its tile once, however many tiles and IPUs want it; the links multiply it on its way.
+void countSent(const GraphData &graph, const std::vector<Transfer> &transfers, std::vector<TileTraffic> &dense, LinkFlows &flows) {
   const unsigned perIpu = graph.target.getTilesPerIPU();
   std::vector<Sent> sent;
   sent.reserve(transfers.size());
   for (const Transfer &t : transfers)
-    sent.push_back({t.tile / perIpu, t.sourceTile, t.sourceVar, t.sourceBegin, t.sourceBegin + t.length});
-  std::sort(sent.begin(), sent.end(), [](const Sent &a, const Sent &b) {
-    return std::tie(a.ipu, a.tile, a.var, a.begin) < std::tie(b.ipu, b.tile, b.var, b.begin);
-  });
-  const Sent *previous = nullptr;
-  Index reached = 0;
-  for (const Sent &s : sent) {
-    const bool same = previous && previous->ipu == s.ipu && previous->tile == s.tile && previous->var == s.var;
-    const Index from = same ? std::max(s.begin, reached) : s.begin;
-    const Index elements = std::max<Index>(0, s.end - from);
-    reached = same ? std::max(reached, s.end) : s.end;
-    previous = &s;
-    const std::uint64_t bytes = std::uint64_t(elements) * graph.variables[s.var].type.size();
-    if (s.tile / perIpu == s.ipu) {
-      dense[s.tile].sent += bytes;
-    } else {
-      dense[s.tile].linkSent += bytes;
-      linkOut[s.tile / perIpu] += double(bytes);
-      linkIn[s.ipu] += double(bytes);
-    }
+    sent.push_back({t.sourceTile, t.sourceVar, t.tile / perIpu, t.sourceBegin, t.sourceBegin + t.length});
+  std::sort(sent.begin(), sent.end(), [](const Sent &a, const Sent &b) { return std::tie(a.tile, a.var) < std::tie(b.tile, b.var); });
+  for (std::size_t first = 0, next; first < sent.size(); first = next) {
+    const std::uint32_t tile = sent[first].tile, var = sent[first].var;
+    Wanted wanted;
+    for (next = first; next < sent.size() && sent[next].tile == tile && sent[next].var == var; ++next)
+      wanted.add(sent[next]);
+    const std::uint64_t size = graph.variables[var].type.size();
+    wanted.each([&](Index elements, const std::map<std::uint32_t, int> &ipus) {
+      const std::uint64_t bytes = std::uint64_t(elements) * size;
+      std::vector<unsigned> others;
+      for (const auto &[ipu, count] : ipus)
+        if (ipu != tile / perIpu)
+          others.push_back(ipu);
+      dense[tile].sent += bytes;
+      if (others.empty())
+        return;
+      dense[tile].linkSent += bytes;
+      flows[{tile / perIpu, others}] += double(bytes);
+    });
   }
 }
 
@@ -110,22 +137,20 @@ Exchange planExchange(const GraphData &graph, std::vector<Transfer> transfers) {
   const EmulatorModel &model = target.getEmulatorModel();
   mergeReceived(transfers);
   std::vector<TileTraffic> dense(target.getNumTiles());
-  std::vector<double> linkIn(target.getNumIPUs()), linkOut(target.getNumIPUs());
+  LinkFlows flows;
   countReceived(graph, transfers, dense, exchange);
-  countSent(graph, transfers, dense, linkIn, linkOut);
-  const double width = target.getExchangeBytesPerCycle();
+  countSent(graph, transfers, dense, flows);
+  const double width = model.exchangeBytesPerCycle > 0 ? model.exchangeBytesPerCycle : target.getExchangeBytesPerCycle();
   for (std::uint32_t tile = 0; tile < dense.size(); ++tile) {
     TileTraffic &t = dense[tile];
-    if (t.received + t.sent + t.linkReceived + t.linkSent == 0)
+    const std::uint64_t received = t.received + t.linkReceived;
+    if (received + t.sent == 0)
       continue;
     t.tile = tile;
-    exchange.cycles = std::max(exchange.cycles, std::ceil(double(std::max(t.received, t.sent)) / width) + model.fragmentCycles * t.fragments);
-    exchange.linkCycles = std::max(exchange.linkCycles, std::ceil(double(std::max(t.linkReceived, t.linkSent)) / width));
+    exchange.cycles = std::max(exchange.cycles, std::ceil(double(std::max(received, t.sent)) / width) + model.fragmentCycles * t.fragments);
     exchange.tiles.push_back(t);
   }
-  const double linkBytesPerCycle = model.linkBytesPerSecond / target.getTileClockFrequency();
-  for (std::size_t ipu = 0; ipu < linkIn.size(); ++ipu)
-    exchange.linkCycles = std::max(exchange.linkCycles, std::ceil(std::max(linkIn[ipu], linkOut[ipu]) / linkBytesPerCycle));
+  exchange.linkCycles = std::max(0.0, std::ceil(linkCycles(target, flows)) - exchange.cycles);
   return exchange;
 }
 

@@ -20,6 +20,7 @@ struct Transfer {
   Index sourceBegin, begin, length;
 };
 
+/// Received from the own IPU and over links; sent, each element once, and the part of it that leaves the IPU.
 struct TileTraffic {
   std::uint32_t tile;
   std::uint32_t fragments = 0;
@@ -30,11 +31,12 @@ struct Exchange {
   /// Tiles that take part, in order.
   std::vector<TileTraffic> tiles;
   std::uint64_t bytesWithin = 0, bytesBetween = 0, fragments = 0;
+  /// Of the busiest tile, and what the busiest wire between IPUs takes beyond that.
   double cycles = 0, linkCycles = 0;
   bool empty() const { return tiles.empty(); }
 };
 
-/// Ranges that reach a tile twice are sent once; each receiver of a multicast pays, the sender pays once.
+/// Ranges that reach a tile twice are sent once; each receiver of a multicast pays, the sender and each wire on the way once.
 Exchange planExchange(const GraphData &graph, std::vector<Transfer> transfers);
 
 const TileMap &tileMap(const GraphData &graph, std::uint32_t var);

@@ -42,7 +42,7 @@ void addExchanges(EngineData &engine) {
     for (const TileTraffic &t : step->gather.tiles)
       now[t.tile] += t.received + t.linkReceived;
     for (const TileTraffic &t : step->scatter.tiles)
-      now[t.tile] += t.sent + t.linkSent;
+      now[t.tile] += t.sent;
     for (std::size_t i = 0; i < now.size(); ++i)
       live[i] = std::max(live[i], now[i]);
   }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from snnc.compiler.mapping.published.from_program import published_net_of
 from snnc.compiler.mapping.published.net import PublishedLayer, PublishedNet
 from snnc.compiler.mapping.published.options import PublishedOptions
 from snnc.compiler.mapping.published.predict import PublishedPrediction, predict_published
@@ -15,5 +16,6 @@ __all__ = [
     "PublishedPrediction",
     "moving_strokes",
     "predict_published",
+    "published_net_of",
     "simulate",
 ]

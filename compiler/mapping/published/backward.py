@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from snnc.compiler.mapping.grouping import ceil_div
+from typing import Final
+
 from snnc.compiler.mapping.published.forward import FLAGS
-from snnc.compiler.mapping.published.layout import linear_pieces, linear_share, slice_pieces, slice_share, usable_tiles
+from snnc.compiler.mapping.published.layout import ceil_div, linear_pieces, linear_share, slice_pieces, slice_share, usable_tiles
 from snnc.compiler.mapping.published.machine import FLOAT, Exchange, Machine, Superstep
 from snnc.compiler.mapping.published.net import PRIVATE_COPIES
 from snnc.compiler.mapping.published.options import (
@@ -18,6 +19,8 @@ from snnc.compiler.mapping.published.options import (
     SLOPE_SCAN,
     prologue,
 )
+
+FIRST_STAGE: Final = "reduce groups"
 
 
 def backward(machine: Machine) -> tuple[Superstep, ...]:
@@ -87,17 +90,16 @@ def _row_pieces(machine: Machine, capacity: int) -> int:
 
 def _surrogate_everywhere(machine: Machine) -> tuple[Superstep, ...]:
     """Every tile reads the ids and gradients of its layer, looks for its own neurons and adds to their dU."""
-    net, code, copies, compute = machine.net, machine.options.code, [], 0.0
+    net, code, moves, compute = machine.net, machine.options.code, [], 0.0
     for i, layer in enumerate(net.layers):
         ids, away = net.batch * layer.capacity, i + 1 < len(net.layers) and machine.from_afar(i + 1)
-        copies.append((i, Exchange(FLOAT * ids, slice_pieces(ids, machine.tiles))))
-        copies.append((i, Exchange(FLOAT * net.batch, slice_pieces(FLAGS * net.batch, machine.tiles))))
-        copies.append((i, Exchange(FLOAT * ids, linear_pieces(ids, machine.tiles), link=FLOAT * ids * away)))
+        pieces = slice_pieces(ids, machine.tiles) + slice_pieces(FLAGS * net.batch, machine.tiles) + linear_pieces(ids, machine.tiles)
+        moves.append(Exchange(FLOAT * (2 * ids + net.batch), pieces, link=FLOAT * ids * away))
         own = layer.gradients * machine.per_tile(i) / layer.neurons
-        cycles = prologue(8, code) + layer.gradients * SLOPE_SCAN.cycles(code) + own * SLOPE.cycles(code, loops=False)
+        cycles = prologue(9, code) + layer.gradients * SLOPE_SCAN.cycles(code) + own * SLOPE.cycles(code, loops=False)
         compute = max(compute, machine.vertices(net.batch, cycles))
     return (
-        *machine.copies("broadcast gradients", "id broadcasts", "backward", copies, same_tiles=False),
+        machine.step("broadcast gradients", "id broadcasts", "backward", moves=(machine.busiest(moves),), programs=0),
         machine.step("surrogate", "surrogate", "backward", compute=compute),
     )
 
@@ -166,7 +168,7 @@ def groups(batch: int, tiles: int) -> tuple[int, int]:
     return tiles // size, size + tiles % size
 
 
-def _stage_tiles(machine: Machine, chip: int) -> dict[int, int]:
+def stage_tiles(machine: Machine, chip: int) -> dict[int, int]:
     """Tiles of `chip` that each layer's first stage gets: in proportion to ``tiles^0.8 K B``, rounded down."""
     work = {
         i: int(machine.layout.ranges[i].tiles ** 0.8 * machine.incoming(i)[0] * machine.net.batch)
@@ -180,7 +182,7 @@ def _stage_tiles(machine: Machine, chip: int) -> dict[int, int]:
 def _first_stage(machine: Machine) -> Superstep:
     net, code, moves, compute = machine.net, machine.options.code, [], 0.0
     for chip in range(machine.layout.chips):
-        for i, tiles in _stage_tiles(machine, chip).items():
+        for i, tiles in stage_tiles(machine, chip).items():
             capacity, _, entries = machine.incoming(i)
             number, largest = groups(net.batch, machine.layout.ranges[i].tiles)
             vertices = ceil_div(number * net.batch * capacity, tiles)
@@ -194,7 +196,7 @@ def _first_stage(machine: Machine) -> Superstep:
             busy = machine.vertices(active, prologue(5, code) + largest * PARTIAL.cycles(code))
             compute = max(compute, idle + busy)
     moved = machine.busiest(moves)
-    return machine.step("reduce groups", "reduction", "backward", compute=compute, moves=(moved,), runs=net.steps - 1)
+    return machine.step(FIRST_STAGE, "reduction", "backward", compute=compute, moves=(moved,), runs=net.steps - 1)
 
 
 def _second_stage(machine: Machine) -> Superstep:

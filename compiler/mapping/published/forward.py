@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from snnc.compiler.mapping.grouping import ceil_div
-from snnc.compiler.mapping.published.layout import linear_pieces, linear_share, slice_pieces, slice_share
+from snnc.compiler.mapping.published.layout import ceil_div, linear_pieces, linear_share, slice_pieces, slice_share
 from snnc.compiler.mapping.published.machine import FLOAT, Exchange, Machine, Superstep
 from snnc.compiler.mapping.published.options import CHUNK, CURRENT, CURRENT_WIDE, FOUND, MOVE, NEURON, SCAN, THRESHOLDS, prologue
 

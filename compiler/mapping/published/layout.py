@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from snnc.compiler.mapping.errors import PublishedLayoutError
-from snnc.compiler.mapping.grouping import ceil_div
 from snnc.compiler.mapping.published.net import PublishedNet
 from snnc.compiler.mapping.published.options import LINEAR_BYTES, WORKER_SHARE
 from snnc.compiler.target import Target
@@ -67,7 +66,7 @@ def lay_out(net: PublishedNet, target: Target) -> PublishedLayout:
     Raises
     ------
     PublishedLayoutError
-        There are more layers than the chips have tiles for.
+        There are more layers than the chips have tiles for, or chips that nothing links.
 
     Examples
     --------
@@ -81,6 +80,8 @@ def lay_out(net: PublishedNet, target: Target) -> PublishedLayout:
     most = max(layer.neurons for layer in net.layers)
     for neurons in range(NEURON_STEP, most + 2 * NEURON_STEP, NEURON_STEP):
         ranges = _ranges(net, target, neurons)
+        if ranges is not None and ranges[-1].chip and not target.link_bytes_per_second:
+            raise PublishedLayoutError(f"{net.name!r} needs {ranges[-1].chip + 1} chips of {target.name}, and nothing links them.")
         if ranges is not None:
             return _with_compaction(net, target, ranges)
     raise PublishedLayoutError(
@@ -123,6 +124,11 @@ def spread_factor(neurons: int, workers: int) -> int:
     """
     share = neurons // WORKER_SHARE + (neurons % WORKER_SHARE > WORKER_SHARE // 2)
     return max(share // workers + (share % workers >= 2), 1)
+
+
+def ceil_div(a: int, b: int) -> int:
+    """Round ``a / b`` up."""
+    return -(-a // b)
 
 
 # ---- tensors that are not tied to a layer's tiles ---------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from itertools import zip_longest
 from typing import Literal, TypeAlias
 
@@ -75,7 +75,7 @@ class Superstep:
     compute, sync, exchange
         Tile cycles of one run: at the busiest tile, in barriers with set-up and control, in exchange.
     received, pieces
-        Bytes and fragments at the busiest tile in one run.
+        Bytes that the busiest tile receives in one run, and fragments that it receives and sends.
     exchanges, programs
         Exchanges and program steps of one run.
     """
@@ -110,7 +110,7 @@ class Machine:
     @property
     def tiles(self) -> int:
         """Tiles of a chip; one more or less on the first is not told apart here."""
-        return self.target.tiles_per_chip - 1
+        return max(1, self.target.tiles_per_chip - 1)
 
     @property
     def serial(self) -> int:
@@ -163,7 +163,7 @@ class Machine:
         """Tile cycles of an exchange: bytes and fragments at its busiest tile, or the links."""
         rate = self.target.exchange_bytes_per_cycle
         each = self.target.fragment_cycles if self.options.fragment_cycles is None else self.options.fragment_cycles
-        over_links = moved.link / self.target.link_bytes_per_second * self.target.clock_hz
+        over_links = moved.link / self.target.link_bytes_per_second * self.target.clock_hz if moved.link else 0.0
         return max(moved.received / rate + each * moved.pieces, moved.sent / rate + each * moved.runs, over_links)
 
     def barrier(self, moved: Exchange) -> float:
@@ -195,7 +195,7 @@ class Machine:
             sync=programs * CONTROL + sum(self.barrier(m) for m in moved),
             exchange=sum(self.exchange(m) for m in moved),
             received=sum(m.received for m in moved),
-            pieces=sum(m.pieces for m in moved),
+            pieces=sum(m.pieces + m.runs for m in moved),
             exchanges=len(moved),
             programs=programs,
         )
@@ -228,5 +228,7 @@ class Machine:
         return tuple(self.step(f"{name} {i}", category, part, moves=(self.busiest(one),)) for i, one in enumerate(rounds))
 
     def busiest(self, moves: Iterable[Exchange]) -> Exchange:
-        """Return the slowest of exchanges that run side by side on tiles of their own."""
-        return max(moves, key=self.exchange, default=Exchange())
+        """Return the slowest of exchanges that run side by side on tiles of their own; links count wherever they are used."""
+        known = tuple(moves)
+        slowest = max(known, key=self.exchange, default=Exchange())
+        return replace(slowest, link=max((moved.link for moved in known), default=0.0))

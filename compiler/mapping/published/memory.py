@@ -6,11 +6,12 @@ training step but for the exchange buffers, of which the largest counts.
 
 from __future__ import annotations
 
-from snnc.compiler.mapping.grouping import ceil_div
-from snnc.compiler.mapping.published.backward import groups
+from collections.abc import Iterable
+
+from snnc.compiler.mapping.published.backward import FIRST_STAGE, groups
 from snnc.compiler.mapping.published.forward import FLAGS
-from snnc.compiler.mapping.published.layout import linear_share, slice_share
-from snnc.compiler.mapping.published.machine import FLOAT, Machine
+from snnc.compiler.mapping.published.layout import ceil_div, linear_share, slice_share
+from snnc.compiler.mapping.published.machine import FLOAT, Machine, Superstep
 from snnc.compiler.mapping.published.net import PRIVATE_COPIES
 
 STATES = 4
@@ -19,17 +20,23 @@ ID_COPIES = 2
 """Ids and counts of all steps are kept as integers and as floats."""
 
 
-def memory_by_layer(machine: Machine) -> tuple[dict[str, int], ...]:
-    """Return bytes by category for a tile of each layer that also takes part in the shared work of its chip."""
-    return tuple(_of_layer(machine, i) for i in range(len(machine.net.layers)))
+def memory_by_layer(machine: Machine, supersteps: Iterable[Superstep]) -> tuple[dict[str, int], ...]:
+    """Return bytes by category for a tile of each layer that is also among the busiest tiles of the exchanges of `supersteps`.
+
+    The surrogate runs on the first tiles of a chip, the largest group of the first reduction on its last: a tile has the code of one.
+    """
+    known = tuple(supersteps)
+    surrogate = sum(step.pieces for step in known if step.category == "gather and scatter of U and dU")
+    sums = sum(step.pieces for step in known if step.name == FIRST_STAGE)
+    pieces = int(sum(step.pieces for step in known) - min(surrogate, sums))
+    return tuple(_of_layer(machine, i, pieces) for i in range(len(machine.net.layers)))
 
 
-def _of_layer(machine: Machine, i: int) -> dict[str, int]:
+def _of_layer(machine: Machine, i: int, pieces: int) -> dict[str, int]:
     net, target = machine.net, machine.target
     neurons, capacity = machine.per_tile(i), machine.incoming(i)[0]
     weights = FLOAT * net.widths[i] * neurons
     read = FLOAT * net.batch * (capacity + FLAGS)
-    pieces = _pieces(machine, i)
     return {
         "weights": weights,
         "optimiser": net.moments * weights,
@@ -62,11 +69,3 @@ def _buffer(machine: Machine, i: int) -> int:
         sums = largest * ceil_div(number * left, machine.tiles) + linear_share(left, machine.tiles)
     gathered = 3 * layer.neurons if machine.options.surrogate == "one tile" else 2 * net.batch * layer.capacity
     return FLOAT * max(net.batch * (machine.incoming(i)[0] + 1), crowd * ceil_div(layer.neurons, spread), gathered, sums)
-
-
-def _pieces(machine: Machine, i: int) -> int:
-    """Fragments in all exchanges that one tile takes part in: each has its code."""
-    from snnc.compiler.mapping.published.backward import backward
-    from snnc.compiler.mapping.published.forward import forward
-
-    return int(sum(step.pieces for step in (*forward(machine), *backward(machine))))

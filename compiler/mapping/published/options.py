@@ -110,7 +110,7 @@ MOVE: Final = Loop(loads=1, stores=1, integer=1)
 """An id copied."""
 SLOPE: Final = Loop(loads=5, stores=1, arithmetic=5 + DIVIDE, integer=2)
 """Surrogate: id, U, threshold, gradient, dU; single precision (see docs/explanation/calibration.md)."""
-SLOPE_SCAN: Final = Loop(loads=1, integer=1, branches=2)
+SLOPE_SCAN: Final = Loop(loads=1, integer=1, branches=1)
 """Surrogate on every tile: an id compared with the tile's neurons."""
 SAMPLE: Final = Loop(loads=2, integer=3, branches=1)
 """A sample begun in the weight gradient."""

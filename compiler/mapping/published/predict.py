@@ -95,4 +95,4 @@ def predict_published(net: PublishedNet, target: Target, options: PublishedOptio
     chosen = options or PublishedOptions()
     machine = Machine(net, lay_out(net, target), target, chosen)
     supersteps = (*forward(machine), *backward(machine), *once(machine))
-    return PublishedPrediction(net, target, chosen, machine.layout, supersteps, memory_by_layer(machine))
+    return PublishedPrediction(net, target, chosen, machine.layout, supersteps, memory_by_layer(machine, supersteps))

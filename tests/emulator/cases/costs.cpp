@@ -49,6 +49,37 @@ void remote() {
   runAndShow(graph, device, Repeat(3, Execute(cs)));
 }
 
+/// IPUs of one tile, wires "from-to:bytes a second" as long as they have a colon behind a dash, then transfers "from>to+to:ints", all at once.
+void links(int argc, char **argv) {
+  IPUModel model("ipu2");
+  model.numIPUs = unsigned(number(argv, 2));
+  model.tilesPerIPU = 1;
+  int next = 3;
+  for (; next < argc && std::string(argv[next]).find('-') != std::string::npos; ++next) {
+    EmulatorWire wire{};
+    std::sscanf(argv[next], "%u-%u:%lf", &wire.from, &wire.to, &wire.bytesPerSecond);
+    model.emulator.wires.push_back(wire);
+  }
+  const Device device = model.createDevice();
+  Graph graph(device.getTarget());
+  graph.addCodelets(CODELETS);
+  const ComputeSet cs = graph.addComputeSet("send");
+  for (; next < argc; ++next) {
+    const std::string text = argv[next];
+    const std::size_t arrow = text.find('>'), colon = text.find(':');
+    const Tensor in = graph.addVariable(INT, {std::size_t(std::stoul(text.substr(colon + 1)))}, "in");
+    graph.setTileMapping(in, unsigned(std::stoul(text)));
+    std::istringstream receivers(text.substr(arrow + 1, colon - arrow - 1));
+    for (std::string to; std::getline(receivers, to, '+');) {
+      const unsigned tile = unsigned(std::stoul(to));
+      const Tensor out = graph.clone(in);
+      graph.setTileMapping(out, tile);
+      graph.setTileMapping(graph.addVertex(cs, "CopyIn", {{"in", in}, {"out", out}}), tile);
+    }
+  }
+  runAndShow(graph, device, Execute(cs));
+}
+
 /// V vertices of `cycles` worker cycles on tile 2.
 void equal(char **argv) {
   const Device device = smallDevice();
@@ -135,6 +166,7 @@ void memory() {
 int main(int argc, char **argv) {
   return runScenario({{"broadcast", [&] { broadcast(argc, argv); }},
                       {"remote", remote},
+                      {"links", [&] { links(argc, argv); }},
                       {"equal", [&] { equal(argv); }},
                       {"counted", [&] { counted(argc, argv); }},
                       {"multi", [&] { multi(argv); }},

@@ -3,10 +3,19 @@
 #define SNNC_POPLAR_EMULATOR_MODEL_HPP
 
 #include <cstdint>
+#include <vector>
 
 namespace poplar {
 
+/// What joins two IPUs, or an IPU and a switch (numbered behind the last IPU): bytes a second each way.
+struct EmulatorWire {
+  unsigned from, to;
+  double bytesPerSecond;
+};
+
 struct EmulatorModel {
+  /// What a tile receives, and sends, in a tile cycle; 0: the whole number of bytes of the IPU model.
+  double exchangeBytesPerCycle = 0;
   /// Tile cycles for each fragment that a tile receives in an exchange.
   double fragmentCycles = 9;
   /// Exchange code for each distinct fragment of a program site, bytes.
@@ -19,7 +28,9 @@ struct EmulatorModel {
   double exchangeSetupCycles = 100;
   /// Control of one superstep, tile cycles.
   double controlCycles = 30;
-  /// What one IPU can send to the others, bytes a second.
+  /// The wires between IPUs; of several shortest ways the one over the wires listed first is taken.
+  std::vector<EmulatorWire> wires;
+  /// Without wires: what one IPU can send to the others, and receive from them, bytes a second.
   double linkBytesPerSecond = 136e9;
   /// Host to IPU and back, bytes a second.
   double hostBytesPerSecond = 8e9;

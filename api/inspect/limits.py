@@ -1,0 +1,125 @@
+"""What limits a network on its machine, in a few sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.plan import Phase, Plan
+from snnc.inspect.occupancy import fullest_tile
+from snnc.inspect.places import FREE, RELAYED, Places
+from snnc.inspect.timeline import KINDS
+from snnc.inspect.traffic import Traffic
+
+MOVED: Final[Mapping[str, str]] = {
+    "forward: relays": "spikes to relays",
+    "forward: neurons": "windows",
+    "loss: adjoints": "records",
+    "loss: sum": "adjoints",
+    "backward: relays and source gradients": "deltas",
+    "backward: neurons": "windows, backward",
+    "update: optimiser": "gradients",
+    "update: replicas": "new weights",
+    "update: weight copies": "weights to copies",
+}
+"""Phase -> kind of traffic before it."""
+LINKED: Final = 0.9
+"""An exchange counts as limited by the links when they take this share of it."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One thing that limits: `about` is "time", "memory" or "balance"; `share` of the step, of the memory, of the busiest tile."""
+
+    about: str
+    sentence: str
+    share: float
+
+
+def find_limits(plan: Plan, places: Places, traffic: Traffic, names: Mapping[str, str]) -> tuple[Limit, ...]:
+    """Tell what takes most time, which tile is fullest and how evenly the work is spread; `names` are labels by id. All predicted."""
+    return (_time(plan, places, traffic, names), _memory(plan, places, names), _balance(plan, places))
+
+
+def holder(plan: Plan, places: Places, tile: int) -> str:
+    """Name what lies on a tile."""
+    owner = int(places.owner[tile])
+    return "free" if owner == FREE else "relays" if owner == RELAYED else plan.populations[owner].label
+
+
+def kibibytes(size: float) -> str:
+    """Write bytes as KiB, small ones as bytes."""
+    return f"{size:,.0f} bytes" if size < 4096 else f"{size / 1024:,.0f} KiB"
+
+
+def amount(size: float) -> str:
+    """Write bytes with a decimal prefix and three digits."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}"
+    return f"{size:.0f} bytes"
+
+
+def _time(plan: Plan, places: Places, traffic: Traffic, names: Mapping[str, str]) -> Limit:
+    phase, kind = max(((p, k) for p in plan.phases for k in KINDS), key=lambda pair: pair[0].runs * getattr(pair[0], pair[1]))
+    share = phase.runs * getattr(phase, kind) / plan.cycles
+    all_of = {k: sum(p.runs * getattr(p, k) for p in plan.phases) / plan.cycles for k in KINDS}
+    what = f"the {kind} of “{phase.name}”" if kind != "sync" else f"waiting for all tiles before “{phase.name}”"
+    if kind == "compute":
+        what += f" on tile {phase.busiest_tile:,} ({holder(plan, places, phase.busiest_tile)})"
+    elif kind == "exchange":
+        what += _exchange(plan, phase, traffic, names)
+    rest = ", ".join(f"{k} {100 * all_of[k]:.0f} %" for k in ("compute", "exchange", "sync"))
+    return Limit("time", f"{what[0].upper()}{what[1:]} takes {100 * share:.0f} % of the step; in all {rest}.", share)
+
+
+def _exchange(plan: Plan, phase: Phase, traffic: Traffic, names: Mapping[str, str]) -> str:
+    """Tell what an exchange moves most of, and whether the links or the tiles hold it up."""
+    kind = MOVED.get(phase.name)
+    flows = [f for f in traffic.flows if f.kind == kind]
+    if kind is None or not flows:
+        return ""
+    most = max(flows, key=lambda f: f.bytes)
+    source, target = (names.get(traffic.nodes[n], traffic.nodes[n]) for n in (most.source, most.target))
+    chips = traffic.by_kind[kind]
+    over = (chips - np.diag(np.diag(chips))).sum(axis=0).max() / phase.runs
+    cycles = over / plan.target.link_bytes_per_second * plan.target.clock_hz
+    where = (
+        ", over the links between IPUs" if cycles >= LINKED * phase.exchange else f", {phase.bytes_in:,} bytes into the busiest tile a run"
+    )
+    return f" (most of it {kind} from {source} to {target}{where})"
+
+
+def _memory(plan: Plan, places: Places, names: Mapping[str, str]) -> Limit:
+    tile = fullest_tile(plan)
+    size = plan.tile_memory[tile]
+    name = max(plan.memory, key=lambda category: plan.memory[category][tile])
+    sources = list(dict.fromkeys(names.get(b.source, b.source) for b in plan.buses if any(r.tile == tile for r in b.relays)))
+    whose = f" of {', '.join(sources[:3])}{' …' if len(sources) > 3 else ''}" if name == "relays" and sources else ""
+    where = holder(plan, places, tile)
+    who = f"{tile:,}" if where == "relays" else f"{tile:,} ({where})"
+    share = size / plan.target.tile_bytes
+    return Limit(
+        "memory",
+        f"The fullest tile, {who}, holds {size / 1024:,.0f} of {plan.target.tile_bytes / 1024:,.0f} KiB "
+        f"({100 * share:.0f} %), most of it {name}{whose} ({kibibytes(plan.memory[name][tile])}).",
+        share,
+    )
+
+
+def _balance(plan: Plan, places: Places) -> Limit:
+    compute = np.asarray(plan.tile_cycles.get("compute", ()), dtype=np.float64)
+    used, tiles = len(places.used), plan.target.tiles
+    head = f"{used:,} of {tiles:,} tiles hold anything"
+    if not compute.size or not compute.max():
+        return Limit("balance", f"{head}.", used / tiles)
+    share = float(compute.mean() / compute.max())
+    busiest = int(compute.argmax())
+    return Limit(
+        "balance",
+        f"{head}; the mean tile computes {100 * share:.0f} % as long as the busiest, {busiest:,} ({holder(plan, places, busiest)}).",
+        share,
+    )

@@ -1,0 +1,86 @@
+"""The supersteps of a step on a time axis: the whole step, and one run of each of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from snnc.compiler.plan import Phase, Plan
+
+KINDS: Final = ("sync", "exchange", "compute")
+"""A superstep waits for all tiles, exchanges, and computes."""
+Emulated = Mapping[str, Mapping[str, float]]
+"""Phase name -> kind -> cycles of all its runs in a step."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Something that takes time: cycles from the start of its row. `kind` is empty for a phase or a part as a whole."""
+
+    phase: str
+    kind: str
+    start: float
+    cycles: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """A time axis.
+
+    Attributes
+    ----------
+    title
+        What it shows.
+    heads
+        Parts of the step, or phases of an iteration.
+    spans
+        Sync, exchange and compute of the phases.
+    cycles
+        Its length.
+    """
+
+    title: str
+    heads: tuple[Span, ...]
+    spans: tuple[Span, ...]
+    cycles: float
+
+
+def whole_step(plan: Plan, emulated: Emulated | None = None) -> Row:
+    """Lay all phases of a step behind each other, each with all its runs; heads are the parts."""
+    cursor, heads, spans = 0.0, list[Span](), list[Span]()
+    for part, phases in groupby(plan.phases, key=lambda p: p.part):
+        start, mine = cursor, list(phases)
+        for phase in mine:
+            found, cursor = _phase(phase, cursor, phase.runs, emulated)
+            spans += found
+        heads.append(Span(part, "", start, cursor - start, max(p.runs for p in mine)))
+    return Row("training step" if plan.training else "forward pass", tuple(heads), tuple(spans), cursor)
+
+
+def parts(plan: Plan, emulated: Emulated | None = None) -> tuple[Row, ...]:
+    """Return a row for each part with one run of each of its phases; heads are the phases."""
+    rows = []
+    for part, phases in groupby(plan.phases, key=lambda p: p.part):
+        cursor, heads, spans, runs = 0.0, list[Span](), list[Span](), 1
+        for phase in phases:
+            found, stop = _phase(phase, cursor, 1, emulated)
+            heads.append(Span(phase.name, "", cursor, stop - cursor, phase.runs))
+            spans += found
+            cursor, runs = stop, max(runs, phase.runs)
+        rows.append(Row(f"{part}: one iteration of {runs:,}" if runs > 1 else part, tuple(heads), tuple(spans), cursor))
+    return tuple(rows)
+
+
+def _phase(phase: Phase, start: float, runs: int, emulated: Emulated | None) -> tuple[list[Span], float]:
+    spans = []
+    for kind in KINDS:
+        if emulated is None:
+            cycles = runs * getattr(phase, kind)
+        else:
+            cycles = emulated.get(phase.name, {}).get(kind, 0.0) * runs / phase.runs
+        spans.append(Span(phase.name, kind, start, cycles, runs))
+        start += cycles
+    return spans, start

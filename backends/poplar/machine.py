@@ -1,0 +1,38 @@
+"""The numbers of a target that the emitted host program opens a device with, and that the emulator counts with."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from snnc.backends.poplar.names import c_string
+from snnc.compiler.target import Target
+
+CONTROL_CYCLES: Final = 30.0
+"""The part of a superstep's own cycles that the emulator counts without an exchange too (:class:`poplar::EmulatorModel`)."""
+VERSION: Final = "ipu2"
+"""What the emulator opens for machines of other makers; all of its sizes are replaced."""
+
+
+def machine_context(target: Target) -> dict[str, Any]:
+    """Return ``numbers`` (value and meaning, in the order of the C++ struct ``Machine``) and ``wires`` (from, to, bytes a second)."""
+    control = min(CONTROL_CYCLES, target.superstep_cycles)
+    numbers: list[tuple[str, str]] = [
+        (c_string(target.device or VERSION), "version"),
+        (str(target.chips), "IPUs"),
+        (str(target.tiles_per_chip), "tiles of an IPU"),
+        (str(target.tile_bytes), "bytes of a tile"),
+        (repr(float(target.clock_hz)), "clock, Hz"),
+        (str(target.workers), "workers of a tile"),
+        (repr(float(target.exchange_bytes_per_cycle)), "bytes that a tile receives in a cycle"),
+        (repr(float(target.fragment_cycles)), "cycles for each fragment that it receives"),
+        (str(target.fragment_code_bytes), "bytes of code for it"),
+        (repr(float(target.sync_cycles)), "cycles of a barrier on one IPU"),
+        (repr(float(target.link_sync_cycles)), "cycles of a barrier over IPUs"),
+        (repr(float(target.superstep_cycles - control)), "cycles to set up an exchange"),
+        (repr(float(control)), "cycles to control a superstep"),
+        (repr(float(target.host.bytes_per_second if target.host else 0.0)), "bytes a second to the host; 0: not known"),
+        (repr(float(target.vertex_start_cycles)), "worker cycles to start a vertex"),
+    ]
+    links = target.links
+    wires = [(a, b, repr(float(n * links.bytes_per_second))) for a, b, n in links.wires(target.chips)] if links and target.chips > 1 else []
+    return {"numbers": [{"value": v, "meaning": m} for v, m in numbers], "wires": wires}

@@ -1,0 +1,53 @@
+"""Errors of target files (SNNC-E3xx)."""
+
+from __future__ import annotations
+
+from snnc.compiler.errors import SnncError
+
+
+class UnknownTargetError(SnncError):
+    """The target is neither a name that snnc knows nor a file that exists."""
+
+    code = "SNNC-E301"
+
+
+class TargetFileError(SnncError):
+    """A target file is not TOML or cannot be read."""
+
+    code = "SNNC-E302"
+
+
+class UnknownTargetKeyError(SnncError):
+    """A target file holds a key that no target has."""
+
+    code = "SNNC-E303"
+
+
+class MissingTargetKeyError(SnncError):
+    """A target file lacks a key that every target has."""
+
+    code = "SNNC-E304"
+
+
+class TargetValueError(SnncError):
+    """A number of a target file has the wrong type or is not positive."""
+
+    code = "SNNC-E305"
+
+
+class LinksError(SnncError):
+    """A wire of a target file joins chips that do not exist, a chip with itself, or has no links."""
+
+    code = "SNNC-E330"
+
+
+class UnreachableChipError(SnncError):
+    """The links of a target file do not join all chips."""
+
+    code = "SNNC-E331"
+
+
+class MachineSizeError(SnncError):
+    """A target file describes more chips or tiles than snnc maps onto."""
+
+    code = "SNNC-E332"
