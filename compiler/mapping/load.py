@@ -84,6 +84,11 @@ class Load:
         self._work += [(first, self._number, each(amount)) for first, amount in work]
         self._number += len(here)
 
+    @property
+    def vertices(self) -> int:
+        """Number of vertices."""
+        return self._number
+
     @cached_property
     def _vertices(self) -> _Vertices:
         if not self._added:

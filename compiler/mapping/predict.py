@@ -59,6 +59,11 @@ class Step:
     decisions: int = 0
     """Loops that go on or end by what it found."""
 
+    @property
+    def vertices(self) -> bool:
+        """Whether it is a compute set, not only copies."""
+        return self.load.vertices > 0
+
 
 def supersteps(layout: Layout) -> tuple[Step, ...]:
     """All supersteps of a training step (of a forward pass without training), in order."""
