@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from snnc.backends.reference.forward import run_forward
 from snnc.backends.reference.memory import Memory
+from snnc.backends.reference.near import taking_gradient
 from snnc.compiler.graph import Array
+from snnc.compiler.step_operations import NeuronStep
 from snnc.compiler.step_program import StepProgram
 from snnc.errors import OptionValueError
 
@@ -30,17 +32,28 @@ class Activity:
         The most in one step of one sample, of buffers that were measured.
     source
         Where it was measured.
+    near, near_peak
+        The same of neurons that take gradient (that spiked, or are inside the support of their surrogate), where that is bounded.
     """
 
     mean: Mapping[str, float]
     peak: Mapping[str, int]
     source: str
+    near: Mapping[str, float] = field(default_factory=dict)
+    near_peak: Mapping[str, int] = field(default_factory=dict)
 
     def capacities(self, program: StepProgram) -> dict[str, int]:
         """Return windows that hold a quarter more than the busiest step that was seen."""
-        widths = {name: math.prod(program.buffers[name].shape) for name in self.peak}
-        wanted = {name: GRAIN * math.ceil((1.25 * peak + 1) / GRAIN) for name, peak in self.peak.items()}
-        return {name: min(wanted[name], widths[name]) for name in wanted}
+        return _with_room(program, self.peak)
+
+    def gradient_capacities(self, program: StepProgram) -> dict[str, int]:
+        """Return the same for windows of the backward pass."""
+        return _with_room(program, self.near_peak)
+
+
+def _with_room(program: StepProgram, peak: Mapping[str, int]) -> dict[str, int]:
+    widths = {name: math.prod(program.buffers[name].shape) for name in peak}
+    return {name: min(GRAIN * math.ceil((1.25 * most + 1) / GRAIN), widths[name]) for name, most in peak.items()}
 
 
 def assumed_activity(program: StepProgram, value: float) -> Activity:
@@ -61,17 +74,24 @@ def _sending(program: StepProgram) -> tuple[str, ...]:
 
 
 def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: str) -> Activity:
-    """Run `inputs` (input id -> [T, B, *shape]) and count spikes."""
+    """Run `inputs` (input id -> [T, B, *shape]); count spikes and neurons that take gradient."""
     steps, batch = next(iter(inputs.values())).shape[:2]
     parameters = {name: p.value.astype(np.float32) for name, p in program.parameters.items()}
     memory = Memory(program, steps, batch, parameters, np.dtype(np.float32))
     memory.set_initial({})
     for info in program.inputs:
         memory[f"{info.id}_in"][:] = inputs[info.id].reshape(steps, batch, -1)
+    sending = _sending(program)
+    near: dict[str, list[Array]] = {}
     for t in range(steps):
         for op in program.forward:
             run_forward(op, memory, t)
-    sending = _sending(program)
+            if isinstance(op, NeuronStep):
+                for name, taking in taking_gradient(op, memory, t).items():
+                    near.setdefault(name, []).append(taking.sum(axis=-1))
     counts = {name: memory[name].reshape(steps, batch, -1).sum(axis=-1) for name in sending}
     mean = {name: float(memory[name].mean()) for name in sending}
-    return Activity(mean, {name: int(count.max()) for name, count in counts.items()}, source)
+    entries = {name: np.array(rows) for name, rows in near.items() if name in sending}
+    shares = {name: float(rows.mean()) / memory[name].shape[-1] for name, rows in entries.items()}
+    peaks = {name: int(rows.max()) for name, rows in entries.items()}
+    return Activity(mean, {name: int(count.max()) for name, count in counts.items()}, source, shares, peaks)

@@ -56,6 +56,7 @@ def compile(
     output: str | Path | None = None,
     dt: float | None = None,
     input_kind: Kind | None = None,
+    gradient_window: str | float | tuple[float, float] | None = None,
 ) -> Session:
     """Compile a network for a target.
 
@@ -85,6 +86,9 @@ def compile(
         Seconds a step, for models in continuous time.
     input_kind
         ``"spikes"`` or ``"values"``: what the inputs hold, where the model does not say.
+    gradient_window
+        Restrict every surrogate derivative to ``low < x < high`` (x: membrane minus threshold); one number is `low`. Neurons outside
+        take no gradient, so machines move less; the gradient is another one, see the page on the gradient window.
 
     Raises
     ------
@@ -99,7 +103,7 @@ def compile(
     ...     session.run(np.ones((5, 1, 4)))["output"].shape
     (5, 1, 2)
     """
-    chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode)
+    chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, gradient_window=gradient_window)
     graph = as_graph(model, dt=dt, input_kind=input_kind)
     if output is None:
         return open_graph(graph, chosen, calibrate)
@@ -203,7 +207,7 @@ def measured_activity(graph: Graph, chosen: Options, data: Path | Data) -> Activ
 
     source = data.name if isinstance(data, Path) else "the given data"
     inputs = calibration(data, graph) if isinstance(data, Path) else data
-    program = lower(graph, steps=chosen.steps)
+    program = lower(graph, surrogate=chosen.surrogate, gradient_window=chosen.gradient_window, steps=chosen.steps)
     return measure_activity(program, sequences(program, inputs), f"measured on {source}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any
@@ -33,6 +34,7 @@ class Options:
     seed: int = 0
     capacity: int | None = None
     mode: Mode = "exact"
+    gradient_window: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "capacity"):
@@ -56,6 +58,7 @@ def options(
     capacity: int | None = None,
     mode: str = "exact",
     lr: float | None = None,
+    gradient_window: str | float | tuple[float, float] | None = None,
 ) -> Options:
     """Make options from objects or from their names."""
     return Options(
@@ -68,7 +71,36 @@ def options(
         seed=seed,
         capacity=capacity,
         mode=mode,  # type: ignore[arg-type]  # checked by Options
+        gradient_window=parse_window(gradient_window),
     )
+
+
+def parse_window(window: str | float | tuple[float, float] | None) -> tuple[float, float] | None:
+    """Read a gradient window: its lower end, or both ends; as text ``"-0.1"`` or ``"-0.1,0.5"``.
+
+    Raises
+    ------
+    OptionValueError
+        It cannot be read, or is empty.
+
+    Examples
+    --------
+    >>> parse_window("-0.1")
+    (-0.1, inf)
+    """
+    if window is None:
+        return None
+    try:
+        ends = tuple(map(float, window.split(","))) if isinstance(window, str) else (window,) if isinstance(window, int | float) else window
+    except ValueError:
+        ends = ()
+    if len(ends) == 1:
+        ends = (ends[0], math.inf)
+    if len(ends) != 2 or not (math.isfinite(ends[0]) and ends[0] < ends[1]):
+        raise OptionValueError(
+            f"the gradient window is {window!r}; give its lower end, or low,high with low < high, as in -0.1 or -0.1,0.5."
+        )
+    return float(ends[0]), float(ends[1])
 
 
 def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
@@ -118,6 +150,7 @@ def to_data(chosen: Options) -> dict[str, Any]:
         "seed": chosen.seed,
         "capacity": chosen.capacity,
         "mode": chosen.mode,
+        "gradient_window": None if chosen.gradient_window is None else [x if math.isfinite(x) else None for x in chosen.gradient_window],
     }
 
 
@@ -135,7 +168,16 @@ def from_data(data: Mapping[str, Any]) -> Options:
         seed=data["seed"],
         capacity=data["capacity"],
         mode=data["mode"],
+        gradient_window=_window(data.get("gradient_window")),
     )
+
+
+def _window(ends: list[float | None] | None) -> tuple[float, float] | None:
+    """Undo what JSON cannot hold: an open end is null."""
+    if ends is None:
+        return None
+    low, high = ends
+    return parse_window((math.nan if low is None else low, math.inf if high is None else high))
 
 
 def _loss_text(loss: Loss) -> str:

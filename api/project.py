@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from snnc.activity import Activity
 from snnc.backends.weights import load_weights
@@ -21,6 +23,7 @@ from snnc.compiler.passes.fill_sparse import FillSparse
 from snnc.compiler.plan import Plan
 from snnc.compiler.sparse import entries_of
 from snnc.compiler.step_program import StepProgram
+from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
 from snnc.errors import ProjectFolderError, StepsNeededError
 from snnc.graph_file import save_graph
@@ -63,20 +66,44 @@ def lowered(graph: Graph, chosen: Options) -> StepProgram:
     """Write `graph` as a step program in a form that the target runs."""
     if chosen.target != REFERENCE:
         graph = FillSparse(trains=chosen.loss is not None)(graph)
-    return lower(graph, loss=chosen.loss, optimizer=chosen.optimizer, surrogate=chosen.surrogate, steps=chosen.steps)
+    return lower(
+        graph,
+        loss=chosen.loss,
+        optimizer=chosen.optimizer,
+        surrogate=chosen.surrogate,
+        gradient_window=chosen.gradient_window,
+        steps=chosen.steps,
+    )
 
 
 def map_program(
-    program: StepProgram, chosen: Options, activity: Activity | None = None, *, strategy: str = "snnc", chips: int | None = None
+    program: StepProgram,
+    chosen: Options,
+    activity: Activity | None = None,
+    *,
+    machine: Target | None = None,
+    strategy: str = "snnc",
+    chips: int | None = None,
 ) -> Plan:
     """Map a lowered program; with an activity, take the faster of windows that hold everything and windows that hold what was seen.
+
+    Parameters
+    ----------
+    program, chosen
+        The program, and what was asked for.
+    activity
+        Measured or assumed spikes.
+    machine
+        In place of the target that `chosen` names.
+    strategy, chips
+        As :func:`~snnc.compiler.mapping.make_plan` takes them.
 
     Raises
     ------
     StepsNeededError
         A machine needs a fixed number of steps, and none is known.
     """
-    target, steps = load_target(chosen.target), program.steps
+    target, steps = machine or load_target(chosen.target), program.steps
     if steps is None:
         raise StepsNeededError(
             f"{program.name!r} runs any number of steps, and {chosen.target} needs to know it; give steps (--steps 100)."
@@ -85,18 +112,26 @@ def map_program(
     make = partial(make_plan, program, target, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
     if activity is None:
         return make(capacity=chosen.capacity)
+    if not activity.peak:
+        return make(activity=activity.mean, activity_source=activity.source, capacity=chosen.capacity)
     widths = {name: math.prod(program.buffers[name].shape) for name in activity.mean}
-    candidates: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
-    plans: list[Plan] = []
-    for last, capacity in enumerate(candidates, 1 - len(candidates)):
-        try:
-            plan = make(activity=activity.mean, activity_source=activity.source, capacity=capacity)
-        except TooBigError:
-            if last == 0 and not plans:
-                raise
-            continue
-        plans.append(plan)
-    return min(plans, key=lambda plan: plan.cycles)
+    forward: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
+    backward: list[Mapping[str, int]] = [widths, activity.gradient_capacities(program)] if activity.near else [{}]
+    candidates = [
+        {"capacity": capacity, "gradient_capacity": {name: entries[name] for name in activity.near}}
+        for capacity, entries in itertools.product(forward, backward)
+    ]
+    seen = partial(make, activity=activity.mean, activity_source=activity.source, near=activity.near)
+    return seen(**_faster(seen, candidates))
+
+
+def _faster(make: Callable[..., Plan], candidates: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the capacities with the fastest plan before local search; the last of them when none fits."""
+    found: list[tuple[float, int]] = []
+    for index, capacities in enumerate(candidates) if len(candidates) > 1 else ():
+        with suppress(TooBigError):
+            found.append((make(**capacities, effort=0).cycles, index))
+    return candidates[min(found, default=(0.0, -1))[1]]
 
 
 def write_project(compiled: Compiled, folder: Path) -> None:

@@ -57,8 +57,17 @@ def plan_data(plan: Plan) -> dict[str, Any]:
         "bytes_total": sum(plan.tile_memory),
         "predicted_cycles": plan.cycles,
         "predicted_seconds": plan.cycles / plan.target.clock_hz,
+        "host_bytes": plan.host_bytes,
+        "predicted_host_seconds": plan.host_seconds,
         "training": plan.training,
         "activity": plan.activity_source,
+        "windowed_gradients": [
+            {"source": p.label, "lag": b.lag, "entries": b.gradient.capacity, "width": b.width}
+            for b in plan.buses
+            if b.gradient is not None
+            for p in plan.populations
+            if p.id == b.source
+        ],
         "populations": [{"name": p.label, "neurons": p.neurons, "tiles": p.tiles, "stage": p.stage} for p in plan.populations],
     }
 
@@ -81,7 +90,16 @@ def plan_lines(plan: Plan) -> list[str]:
         f"schedule  {plan.steps} steps in {plan.iterations} iterations (one step every {plan.interval}), batch {plan.batch}",
         f"time      {plan.cycles:,.0f} cycles a {what}, {1e6 * data['predicted_seconds']:,.0f} us, {rate:,.0f} samples/s (predicted)",
         f"          {share}; activity {plan.activity_source}",
+        *_gradient_lines(data["windowed_gradients"]),
     ]
+
+
+def _gradient_lines(windowed: list[dict[str, Any]]) -> list[str]:
+    """Return what takes gradient, where not every neuron does."""
+    if not windowed:
+        return []
+    rows = dict.fromkeys(f"{w['entries']} of {w['width']} neurons of {w['source']}" for w in windowed)
+    return [f"gradients come back in windows of {', '.join(rows)}: those that spiked or are near the threshold"]
 
 
 def graph_data(graph: Graph, after: str) -> dict[str, Any]:

@@ -36,6 +36,7 @@ def lower(
     loss_output: str | None = None,
     optimizer: Optimizer | None = None,
     surrogate: Surrogate | None = None,
+    gradient_window: tuple[float, float] | None = None,
     steps: int | None = None,
     train_recurrent: bool = True,
 ) -> StepProgram:
@@ -54,6 +55,8 @@ def lower(
         With one, the update is there too.
     surrogate
         Derivative of ``spike`` for populations that name none; ``atan(2)`` by default.
+    gradient_window
+        Restrict every surrogate to ``low < x < high``, see :meth:`~snnc.compiler.surrogate.Surrogate.windowed`.
     steps
         T where it is fixed; the graph's own by default.
     train_recurrent
@@ -75,7 +78,7 @@ def lower(
     if loss is not None and chosen is not None:
         frozen = frozenset() if train_recurrent else recurrent(found)
         trained = find_trained(graph, found, loss, recorded(graph, chosen)[0], frozen)
-    draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0))
+    draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0), gradient_window)
     program = _program(draft, chosen, optimizer is not None)
     return replace(program, loss=loss, optimizer=None if loss is None else optimizer, steps=graph.steps if steps is None else steps)
 
@@ -118,6 +121,7 @@ class _Draft:
     links: tuple[Link, ...]
     trained: Trained
     surrogate: Surrogate
+    gradient_window: tuple[float, float] | None
     buffers: dict[str, Buffer] = field(default_factory=dict)
     parameters: dict[str, Parameter] = field(default_factory=dict)
     inputs: list[InputInfo] = field(default_factory=list)
@@ -169,6 +173,8 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
     assert isinstance(population, Population)
     model, length = population.model, size(population.shape)
     surrogate = population.surrogate or draft.surrogate
+    if draft.gradient_window is not None:
+        surrogate = surrogate.windowed(*draft.gradient_window)
     kernel = _kernel(population, used, surrogate, name in draft.trained.populations, kernels)
     ports = tuple(draft.buffer(f"{id_}_{i}", "current", length, "step") for i in kernel.inputs)
     states = tuple(draft.buffer(f"{id_}_{s}", "state", length, "sequence") for s in kernel.states)

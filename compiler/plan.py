@@ -90,6 +90,44 @@ class Relay:
 
 
 @dataclass(frozen=True)
+class PartialSum:
+    """One vertex of the reduction of partial input gradients.
+
+    It adds, for the samples ``[sample, sample + samples)`` and the entries ``[entry, entry + entries)`` of their windows, the partial
+    products of `producers` column groups from `first` on, in the order connection, tile, neuron. Sums of one `part` cover everything
+    once; several samples come with all entries.
+    """
+
+    tile: int
+    part: int
+    sample: int
+    samples: int
+    entry: int
+    entries: int
+    first: int
+    producers: int
+
+
+@dataclass(frozen=True)
+class GradientPlan:
+    """How the gradient of a source comes back over a bus: only for neurons that spiked or are near the threshold.
+
+    Attributes
+    ----------
+    capacity
+        Entries a sample (spikes, then neurons near the threshold) that one window of the backward pass holds.
+    parts
+        Sums that stage one of the reduction leaves of each entry; the relays add them up.
+    sums
+        The vertices of stage one.
+    """
+
+    capacity: int
+    parts: int
+    sums: tuple[PartialSum, ...]
+
+
+@dataclass(frozen=True)
 class BusPlan:
     """One source seen with one lag.
 
@@ -111,6 +149,9 @@ class BusPlan:
         What happens to more: "exact" sends further windows, "drop" keeps the lowest ids and counts the rest.
     relays
         Where its samples are kept.
+    gradient
+        How the gradient of the source comes back, when only neurons in the gradient window take it; None when every delta goes to the
+        source.
     """
 
     id: str
@@ -122,6 +163,7 @@ class BusPlan:
     capacity: int
     mode: Mode
     relays: tuple[Relay, ...]
+    gradient: GradientPlan | None = None
 
 
 @dataclass(frozen=True)
@@ -192,9 +234,11 @@ class Plan:
     bound_cycles: float = 0.0
     """Balance bound of a training step: the same supersteps, each dealt evenly over all tiles (:mod:`snnc.compiler.mapping.bounds`)."""
     ideal_cycles: float = 0.0
-    """Ideal bound of a training step: event loops of one issue a pair of columns, ids moved once, barriers."""
+    """Ideal bound of a training step: event loops of one issue a vector of columns, ids moved once, barriers."""
     strategy: str = "snnc"
     """How tiles were chosen: "snnc", or a baseline to compare it with."""
+    host_bytes: int = 0
+    """What the host streams to the chips before the first iteration: inputs of all steps and labels. Nothing overlaps with it."""
 
     @property
     def cycles(self) -> float:
@@ -205,6 +249,11 @@ class Plan:
     def seconds(self) -> float:
         """Predicted seconds of one training step (of one forward pass when not training), without transfers to and from the host."""
         return self.cycles / self.target.clock_hz
+
+    @property
+    def host_seconds(self) -> float | None:
+        """Predicted seconds of these transfers, which are not in :attr:`seconds`; None when the target does not tell its rate."""
+        return self.host_bytes / self.target.host.bytes_per_second if self.target.host is not None else None
 
     @property
     def tile_memory(self) -> tuple[int, ...]:

@@ -97,7 +97,7 @@ class Streaming:
 
 @dataclass(frozen=True)
 class Host:
-    """The way to the host: bytes a second of one chip, in one direction."""
+    """The way to the host: bytes a second to all chips together, in one direction."""
 
     bytes_per_second: float
 

@@ -10,15 +10,18 @@ import resource
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from snnc.activity import Activity
 from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.log import logged_runs
-from snnc.benchmarks.nets import benchmark
+from snnc.benchmarks.nets import benchmark, with_full_capacities
 from snnc.compiler.errors import SnncError
-from snnc.compiler.mapping.errors import BaselineTooBigError, PublishedOptionError
+from snnc.compiler.mapping.errors import BaselineTooBigError, PublishedOptionError, TooBigError
+from snnc.compiler.mapping.published import predict_published
+from snnc.compiler.plan import Plan
 from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
 from snnc.estimating import Estimate
@@ -26,6 +29,8 @@ from snnc.options import options
 from snnc.project import Compiled, lowered, map_program, write_project
 
 PUBLISHED: Final = "published"
+FRAGMENT_CYCLES: Final = (6.0, 20.0)
+"""The least and the most that sources give for a fragment of an exchange; targets hold 9."""
 
 
 def measure(name: str, strategy: str, target: str | None = None, *, emit: bool = False) -> dict[str, Any]:
@@ -63,13 +68,14 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
         row["logged_ms"] = logged.logged_ms
     start = time.perf_counter()
     try:
-        found = _published(case, machine) if strategy == PUBLISHED else _mapped(case, strategy, machine.name, emit=emit)
+        found = _published(case, machine) if strategy == PUBLISHED else _mapped(case, strategy, machine, emit=emit)
     except SnncError as error:
         found = {"error": error.text, "code": error.code}
         if isinstance(error, BaselineTooBigError):
             found["peak_tile_bytes"] = error.needed
     row |= {"compile_s": time.perf_counter() - start} | found
-    return row | {"peak_rss_mb": peak_rss_mb()}
+    row["peak_rss_mb"] = peak_rss_mb()
+    return row | (_variants(case, strategy, machine) if logged is not None and row["fits"] else {})
 
 
 def peak_rss_mb() -> float:
@@ -78,35 +84,43 @@ def peak_rss_mb() -> float:
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
-def _published(case: Benchmark, target: Target) -> dict[str, Any]:
-    """Cost of the published program, by its own model; the band is that over the costs of a fragment that sources give."""
+def _variants(case: Benchmark, strategy: str, machine: Target) -> dict[str, Any]:
+    """Predict a logged run over the costs of a fragment that sources give, and with every capacity in use."""
+    band = [_milliseconds(case, strategy, replace(machine, fragment_cycles=cycles)) for cycles in FRAGMENT_CYCLES]
+    return {"predicted_ms_band": band, "predicted_ms_full": _milliseconds(with_full_capacities(case), strategy, machine)}
+
+
+def _milliseconds(case: Benchmark, strategy: str, machine: Target) -> float | None:
+    """Predicted milliseconds of a step; None when it does not fit."""
+    if strategy == PUBLISHED and case.published is not None:
+        return predict_published(case.published, machine).milliseconds()
+    try:
+        return 1e3 * _plan(case, strategy, machine)[1].seconds
+    except TooBigError:
+        return None
+
+
+def _published(case: Benchmark, machine: Target) -> dict[str, Any]:
+    """Cost of the published program, by its own model."""
     if case.published is None:
         raise PublishedOptionError(f"the published program runs chains of dense layers, and {case.name!r} is none.")
-    from snnc.compiler.mapping.published import predict_published
-
-    prediction = predict_published(case.published, target)
+    prediction = predict_published(case.published, machine)
     found: dict[str, Any] = {
         "ipus": case.chips,
         "fits": prediction.fits,
         "peak_tile_bytes": prediction.peak_tile_bytes,
-        "tile_bytes": target.tile_bytes,
-        "predicted_ms": prediction.milliseconds(),
-        "step_ms": prediction.milliseconds(),
-        "step_cycles": prediction.step_cycles,
+        "tile_bytes": machine.tile_bytes,
     }
     if not prediction.fits:
-        found |= {"step_cycles": None, "error": f"does not fit: {prediction.peak_tile_bytes:,} bytes of {target.tile_bytes:,}", "code": ""}
-    return found
+        return found | {"error": f"does not fit: {prediction.peak_tile_bytes:,} bytes of {machine.tile_bytes:,}", "code": ""}
+    milliseconds = prediction.milliseconds()
+    return found | {"predicted_ms": milliseconds, "step_ms": milliseconds, "step_cycles": prediction.step_cycles}
 
 
-def _mapped(case: Benchmark, strategy: str, target: str, *, emit: bool) -> dict[str, Any]:
+def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> dict[str, Any]:
     """Network, program, plan and, with `emit`, project folder."""
     start = time.perf_counter()
-    graph = case.build().graph()
-    chosen = options(target, case.steps, case.batch, case.loss, case.optimizer, case.surrogate)
-    program = lowered(graph, chosen)
-    activity = Activity(case.buffer_activity(program), {}, case.activity_source)
-    plan = map_program(program, chosen, activity, strategy=strategy, chips=case.chips)
+    compiled, plan = _plan(case, strategy, machine)
     mapped = time.perf_counter()
     data = Estimate(plan, mapped - start).to_data()
     found = {key: data[key] for key in _KEPT}
@@ -114,13 +128,23 @@ def _mapped(case: Benchmark, strategy: str, target: str, *, emit: bool) -> dict[
         "fits": True,
         "predicted_ms": data["step_ms"],
         "neurons": sum(p.neurons for p in plan.populations),
-        "weights": sum(p.value.size for p in program.parameters.values()),
+        "weights": sum(p.value.size for p in compiled.program.parameters.values()),
         "map_s": mapped - start,
     }
     if emit:
-        _emit(Compiled(graph, chosen, program, plan))
+        _emit(compiled)
         found["emit_s"] = time.perf_counter() - mapped
     return found | {"emitted": emit, "compile_s": time.perf_counter() - start}
+
+
+def _plan(case: Benchmark, strategy: str, machine: Target) -> tuple[Compiled, Plan]:
+    """Build the network, lower and map it."""
+    graph = case.build().graph()
+    chosen = options(machine.name, case.steps, case.batch, case.loss, case.optimizer, case.surrogate)
+    program = lowered(graph, chosen)
+    activity = Activity(case.buffer_activity(program), {}, case.activity_source)
+    plan = map_program(program, chosen, activity, machine=machine, strategy=strategy, chips=case.chips)
+    return Compiled(graph, chosen, program, plan), plan
 
 
 _KEPT: Final = (

@@ -122,3 +122,9 @@ def with_steps(benchmark: Benchmark, steps: int) -> Benchmark:
     """Return the benchmark with another number of steps (the scripts run 10 in ``multi_neuron``)."""
     net = benchmark.published
     return replace(benchmark, steps=steps, published=None if net is None else replace(net, steps=steps))
+
+
+def with_full_capacities(benchmark: Benchmark) -> Benchmark:
+    """Return the benchmark with every capacity of the published program in use: n0 = n1 = K."""
+    net = benchmark.published
+    return benchmark if net is None else _benchmark(net.full(), benchmark.suite, benchmark.chips, FULL)

@@ -14,6 +14,7 @@ def bench(
     suite: Annotated[str, typer.Option("--suite", help="mapping: strategies compared; compile: seconds and memory.")] = "mapping",
     nets: Annotated[str, typer.Option("--nets", metavar="PATTERN", help="Only nets of these names: 'logged-*', w1, 'shd-x*'.")] = "*",
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the rows as JSON; - for stdout.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="With --suite compile: draw the growth, .svg.")] = None,
     listing: Annotated[bool, typer.Option("--list", help="Print the names of the nets that would run, and stop.")] = False,
 ) -> None:
     """Map the benchmark networks by snnc and by baselines, and compare predicted steps with their bounds, with each other and with the log.
@@ -26,6 +27,7 @@ def bench(
     from snnc.benchmarks.table import compile_lines, mapping_lines
 
     chosen = tasks(suite, nets)
+    _check_plot(suite, plot)
     if listing:
         for name in dict.fromkeys(task.net for task in chosen):
             result(name)
@@ -37,6 +39,8 @@ def bench(
             note(f"{number}/{len(chosen)} {task.net} {task.strategy}: {_short(rows[-1])}")
     finally:
         _write(json_file, rows)
+    if plot is not None:
+        _draw(plot, rows)
     if str(json_file) == "-":
         return
     for line in compile_lines(rows) if suite == "compile" else mapping_lines(rows):
@@ -60,3 +64,18 @@ def _write(json_file: Path | None, rows: list[dict[str, Any]]) -> None:
     elif json_file is not None:
         with whole_file(json_file) as stream:
             stream.write((json.dumps({"rows": rows}, indent=1, allow_nan=False) + "\n").encode())
+
+
+def _check_plot(suite: str, plot: Path | None) -> None:
+    from snnc.errors import BenchError
+
+    if plot is not None and (suite != "compile" or plot.suffix.lower() != ".svg"):
+        raise BenchError(f"--plot {plot} draws the growth of --suite compile, as .svg; snnc explore draws predictions.")
+
+
+def _draw(plot: Path, rows: list[dict[str, Any]]) -> None:
+    from snnc.benchmarks.growth import draw_growth
+    from snnc.files import whole_file
+
+    with whole_file(plot) as stream:
+        stream.write(draw_growth(rows).encode())

@@ -34,6 +34,10 @@ def compile_(
     optimizer: Annotated[str | None, typer.Option("--optimizer", help="adam, sgd, or with numbers: adam:0.001, sgd:0.01,0.9.")] = None,
     lr: Annotated[float | None, typer.Option("--lr", help="Learning rate.")] = None,
     surrogate: Annotated[str | None, typer.Option("--surrogate", help="Derivative of a spike: atan (default), fast_sigmoid:25 …")] = None,
+    gradient_window: Annotated[
+        str | None,
+        typer.Option("--gradient-window", metavar="LOW[,HIGH]", help="Only neurons with LOW < membrane - threshold < HIGH take gradient."),
+    ] = None,
     capacity: Annotated[int | None, typer.Option("--capacity", help="Spikes a sample that one window moves.")] = None,
     mode: Annotated[str, typer.Option("--mode", help="More spikes than that: exact (further windows) or drop.")] = "exact",
     data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to measure how often neurons fire.")] = None,
@@ -68,7 +72,7 @@ def compile_(
     from snnc.summary import as_data, as_text, graph_data
 
     start = time.perf_counter()
-    chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, lr)
+    chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, lr, gradient_window)
     _check_estimate(estimate_only, run=run, strategy=strategy, activity=activity)
     if output is not None:
         check_replaceable(output)

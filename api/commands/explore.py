@@ -55,7 +55,7 @@ def explore(
     with working("reading"):
         graph = graph_for(model, ConversionRequest(False, None, None, None), dt=dt, dialect=dialect, input_kind=input_kind)
     show: Callable[[str], None] = note if str(json_file) == "-" else result
-    points = []
+    points: list[Any] = []
     for point in explore_graph(graph, chosen, machines, batches, activities, strategy=strategy):
         if not points:
             show(HEAD)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from snnc.exploring.points import Point
 from snnc.inspect.palette import LAYERS, mixed
 
 FORMATS: Final = ("html", "svg")
+NOTE: Final = "all numbers are predicted; a cross above the axes: does not fit"
 WIDTH, HEIGHT, LEFT, TOP, GAP = 300.0, 230.0, 70.0, 70.0, 75.0
 """Size of a panel's axes, of the margins and of the room between panels, pixels."""
 
@@ -72,18 +73,32 @@ def draw(points: Sequence[Point], name: str, fmt: str) -> str:
     if fmt not in FORMATS:
         raise ExploreError(f"a plot cannot be written as {fmt!r}; it can be {', '.join(FORMATS)}.")
     along, series = _series(points)
-    panels = _panels(series)
+    rows = [point.to_data() for point in points]
+    return render(name, along, _panels(series), [(s.label, s.colour) for s in series], NOTE, fmt, rows)
+
+
+def render(
+    name: str,
+    along: str,
+    panels: Sequence[Panel],
+    legend: Sequence[tuple[str, str]],
+    note: str,
+    fmt: str = "svg",
+    rows: Sequence[Mapping[str, Any]] = (),
+) -> str:
+    """Print panels beside each other, with a legend of (text, colour) below; `rows` are the table of the page."""
     view: dict[str, Any] = {
         "name": name,
         "along": along,
+        "note": note,
         "panels": panels,
-        "legend": [(22 + 260 * (n % 4), TOP + HEIGHT + 58 + 18 * (n // 4), s.label, s.colour) for n, s in enumerate(series)],
+        "legend": [(22 + 260 * (n % 4), TOP + HEIGHT + 58 + 18 * (n // 4), *item) for n, item in enumerate(legend)],
         "width": LEFT + len(panels) * (WIDTH + GAP),
-        "height": TOP + HEIGHT + 70 + 18 * math.ceil(len(series) / 4),
+        "height": TOP + HEIGHT + 70 + 18 * math.ceil(len(legend) / 4),
         "right": LEFT + len(panels) * (WIDTH + GAP) - 12,
         "heads": TOP - 22,
         "feet": (TOP + HEIGHT + 18, TOP + HEIGHT + 36),
-        "rows": [point.to_data() for point in points],
+        "rows": rows,
     }
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("snnc.templates", "report"),
@@ -127,7 +142,7 @@ def _series(points: Sequence[Point]) -> tuple[str, list[Series]]:
 def _panels(series: Sequence[Series]) -> list[Panel]:
     rates = [v for s in series for p in s.points if p.estimate for v in (_rate(p), _bound_rate(p))]
     low, high = math.floor(math.log10(min(rates, default=1.0))), math.ceil(math.log10(max(rates, default=10.0)) + 1e-9)
-    powers = [(k, _short(10.0**k)) for k in range(low, max(high, low + 1) + 1)]
+    powers = [(k, short(10.0**k)) for k in range(low, max(high, low + 1) + 1)]
     percent = [(k, f"{k} %") for k in range(0, 101, 20)]
     return [
         _panel(0, "samples/s predicted; dashed: at the balance bound", series, powers, lambda p: math.log10(_rate(p)), _log_bound_rate),
@@ -136,7 +151,7 @@ def _panels(series: Sequence[Series]) -> list[Panel]:
     ]
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
     """Write 10000 as 10 k."""
     for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= size:

@@ -56,9 +56,9 @@ class Point:
 
     def to_data(self) -> dict[str, Any]:
         """Return the point as JSON's types."""
-        found: dict[str, Any] = {"target": self.target, "batch": self.batch, "assumed_activity": self.activity, "fits": self.fits}
+        found: dict[str, Any] = {"asked": self.target, "batch": self.batch, "assumed_activity": self.activity, "fits": self.fits}
         if self.estimate is None:
-            found |= {"reason": self.reason, "code": self.code}
+            found |= {"target": self.target, "reason": self.reason, "code": self.code}
         else:
             found = {**self.estimate.to_data(), **found}
         return found | {"point_s": self.point_s}

@@ -72,12 +72,13 @@ def _facts(first: Subject, second: Subject) -> list[dict[str, Any]]:
         "samples/s": "samples_per_second",
         "cycles a step": "cycles",
         "batch": "batch",
+        "cycles a step with all work spread evenly": "bound_cycles",
         "iterations": "iterations",
         "tiles used": "tiles_used",
         "chips used": "chips_used",
         "bytes on the fullest tile": "busiest_bytes",
     }
-    return [_row(name, a[key], b[key]) for name, key in wanted.items()]
+    return [_row(name, a[key], b[key]) for name, key in wanted.items() if a[key] is not None and b[key] is not None]
 
 
 def _phases(first: Subject, second: Subject) -> list[dict[str, Any]]:

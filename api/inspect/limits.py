@@ -32,7 +32,7 @@ LINKED: Final = 0.9
 
 @dataclass(frozen=True)
 class Limit:
-    """One thing that limits: `about` is "time", "memory" or "balance"; `share` of the step, of the memory, of the busiest tile."""
+    """One thing that limits: `about` is "time", "memory" or "balance"; `share` of the step, of the memory, of what even work would take."""
 
     about: str
     sentence: str
@@ -114,12 +114,15 @@ def _balance(plan: Plan, places: Places) -> Limit:
     compute = np.asarray(plan.tile_cycles.get("compute", ()), dtype=np.float64)
     used, tiles = len(places.used), plan.target.tiles
     head = f"{used:,} of {tiles:,} tiles hold anything"
+    if plan.bound_cycles > 0:
+        head = f"The step takes {plan.cycles / plan.bound_cycles:.3g} times as long as with all work spread evenly; {head}"
     if not compute.size or not compute.max():
         return Limit("balance", f"{head}.", used / tiles)
-    share = float(compute.mean() / compute.max())
+    evenly = float(compute.mean() / compute.max())
+    share = plan.bound_cycles / plan.cycles if plan.bound_cycles > 0 else evenly
     busiest = int(compute.argmax())
     return Limit(
         "balance",
-        f"{head}; the mean tile computes {100 * share:.0f} % as long as the busiest, {busiest:,} ({holder(plan, places, busiest)}).",
+        f"{head}; the mean tile computes {100 * evenly:.0f} % as long as the busiest, {busiest:,} ({holder(plan, places, busiest)}).",
         share,
     )

@@ -17,6 +17,8 @@ from snnc.inspect.timeline import Row, parts, whole_step
 from snnc.inspect.view import build_view
 from snnc.inspect.wavefront import draw_wavefront
 
+SMALL = 0.2
+"""Share of the limit below which the picture of the memory leaves the limit out."""
 FULLEST = 10
 """Layers whose memory the page draws."""
 FLOWS = 10
@@ -112,12 +114,17 @@ def _layer_memory(subject: Subject) -> dict[str, Any]:
 
 
 def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
-    """A column for each phase: stacked categories in per cent of the scale, which ends a little above the limit or the fullest moment."""
+    """A column for each phase: stacked categories in per cent of the scale.
+
+    The scale ends a little above the limit; above the fullest moment where that is so far below the limit that nothing could be seen.
+    """
     moments = view["memory_over_time"]
     limit = subject.plan.target.tile_bytes
     totals = [max(m["total"], m["planned"] or 0) for m in moments]
-    top = max(limit, *totals) * 1.06
-    ticks = [{"bytes": limit * n // 4, "percent": 100 * limit * n / 4 / top} for n in range(5)]
+    low = max(totals) < SMALL * limit
+    whole = max(totals) if low else limit
+    top = max(whole, *totals) * (1.3 if low else 1.06)
+    ticks = [{"bytes": whole * n // 4, "percent": 100 * whole * n / 4 / top} for n in range(5)]
     order = [m["name"] for m in view["memory"]]
     columns = [
         {
@@ -136,7 +143,8 @@ def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
     ]
     return {
         "columns": columns,
-        "limit_percent": 100 * limit / top,
+        "limit_percent": None if low else 100 * limit / top,
+        "times": limit / max(*totals, 1),
         "ticks": ticks,
         "planned": any(m["planned"] is not None for m in moments),
     }

@@ -18,6 +18,7 @@ CODES: Final[Mapping[str, str]] = {
     "loss: sum": r"L2\b",
     "backward: relays and source gradients": r"B1\b",
     "backward: neurons": r"B2\b",
+    "backward: reduction": r"B3\b",
     "update: private gradients": r"U1 private\b",
     "update: optimiser": r"U1\b",
     "update: replicas": r"copy (\S+) to \1$",

@@ -117,7 +117,7 @@ def _svg(subject: Subject) -> str:
             height=(grid.chips_down * (grid.rows + 3) - 3) * size,
             legend=legend,
             name=plan.name,
-            detail=f"{plan.target.name}, {len(subject.places.used):,} of {plan.target.tiles:,} tiles; darker: more memory",
+            detail=f"{plan.target.name}, {len(subject.places.used):,} of {plan.target.tiles:,} tiles; darker: more memory (predicted)",
         )
     )
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from snnc.compiler.mapping.buses import whole_words
 from snnc.compiler.plan import BusPlan, Plan, Relay
 from snnc.inspect.places import BatchGroup, LayerPlace, Places
 
@@ -169,15 +170,20 @@ class _Count:
 
     def windows(self, bus: BusPlan) -> None:
         """Every tile that reads a bus receives the window of its samples, in each iteration; in the backward pass where weights learn."""
-        seen = {KINDS[1]: np.zeros(self.plan.target.tiles, dtype=bool), KINDS[2]: np.zeros(self.plan.target.tiles, dtype=bool)}
+        seen: dict[str, dict[int, list[tuple[int, int]]]] = {KINDS[1]: {}, KINDS[2]: {}}
         for target in dict.fromkeys(c.target for c in self.plan.connections if c.bus == bus.id):
             mine = [c.id for c in self.plan.connections if c.bus == bus.id and c.target == target]
             again = self.plan.training and any(self.learns(c, "weight_gradient") for c in mine)
             for kind in KINDS[1 : 3 if again else 2]:
                 for group in self.layer(target).groups:
-                    tiles = group.tiles[~seen[kind][group.tiles]]
-                    seen[kind][tiles] = True
-                    self._window(bus, target, kind, tiles, group.first, group.count)
+                    wanted: dict[tuple[int, int], list[int]] = defaultdict(list)
+                    for tile in group.tiles.tolist():
+                        held = seen[kind].setdefault(tile, [])
+                        for span in _missing(group.first, group.first + group.count, held):
+                            wanted[span].append(tile)
+                        held.append((group.first, group.first + group.count))
+                    for (first, stop), tiles in wanted.items():
+                        self._window(bus, target, kind, tiles, first, stop - first)
 
     def _window(self, bus: BusPlan, target: str, kind: str, tiles: Any, first: int, count: int) -> None:
         readers = self.by_chip(tiles, np.ones(len(tiles)))
@@ -264,10 +270,10 @@ def _on_tiles(layer: LayerPlace, group: BatchGroup) -> dict[int, int]:
 
 
 def window_bytes(bus: BusPlan) -> int:
-    """Bytes of one sample's window: ids of 16 bits as long as they suffice and a count, or all values."""
+    """Bytes of one sample's window: ids of 16 bits as long as they suffice, in whole words, and a count; or all values."""
     if bus.kind == "values":
         return FLOAT * bus.width
-    return bus.capacity * (2 if bus.width <= 1 << 16 else 4) + COUNT
+    return whole_words(bus.capacity, bus.width) * (2 if bus.width <= 1 << 16 else 4) + COUNT
 
 
 def _overlap(relay: Relay, first: int, count: int) -> int:
@@ -277,3 +283,11 @@ def _overlap(relay: Relay, first: int, count: int) -> int:
 def _shared(first: int, count: int, other: int, others: int) -> int:
     """Samples that two ranges have in common."""
     return max(0, min(first + count, other + others) - max(first, other))
+
+
+def _missing(first: int, stop: int, held: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Parts of the samples ``[first, stop)`` that no range in `held` covers."""
+    parts = [(first, stop)]
+    for a, b in held:
+        parts = [p for f, s in parts for p in ((f, min(s, a)), (max(f, b), s)) if p[0] < p[1]]
+    return parts

@@ -72,6 +72,9 @@ def facts(subject: Subject) -> dict[str, Any]:
         "busiest_share": memory[tile] / plan.target.tile_bytes,
         "tile_bytes": plan.target.tile_bytes,
         "cycles": plan.cycles,
+        "bound_cycles": plan.bound_cycles or None,
+        "ideal_cycles": plan.ideal_cycles or None,
+        "strategy": plan.strategy,
         "clock_hz": plan.target.clock_hz,
     }
 

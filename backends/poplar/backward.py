@@ -6,7 +6,8 @@ from typing import Final
 
 from snnc.backends.poplar.equations import loads, needed, reads, statements
 from snnc.backends.poplar.forward import BlockVertex, clock_fields, first_field
-from snnc.backends.poplar.links import bus_fields, gradient_fields, incoming, is_shared, parameter_field
+from snnc.backends.poplar.gradient_windows import cleared, partial_fields, returned
+from snnc.backends.poplar.links import bus_fields, gradient_fields, incoming, is_shared, parameter_field, weight_fields
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, Field, integer, number, scalar, vector
 from snnc.compiler.step_operations import NeuronAdjoint, RecordAdjoint
@@ -41,13 +42,16 @@ def add_backward(net: Network, assembly: Assembly, population: PopulationInfo) -
     _add_adjoint(net, assembly, population, step)
     if net.outgoing(population.id):
         _add_source_gradient(net, assembly, population, step)
-    if any(link.limited and link.learned for link in incoming(net, population.id)):
-        _add_weight_round(net, assembly, population)
+    _add_weight_round(net, assembly, population, step)
 
 
 def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
     links = [link for link in incoming(net, population.id) if link.learned]
-    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *gradient_fields(links)]
+    back = [link for link in incoming(net, population.id) if link.returned]
+    both = [link for link in incoming(net, population.id) if link.learned or link.returned]
+    fields = [*clock_fields(net, population.id), *bus_fields(net, both, backward=True), *gradient_fields(links), *weight_fields(back)]
+    for link in back:
+        fields += partial_fields(net, link.index, link.connection)
     zeros: list[Body] = [_zero_of(net, fields, link.index, link.connection, population) for link in links]
     places: dict[str, str] = {}
     stores = _state_adjoints(net, assembly, population, step, fields, places, zeros)
@@ -58,7 +62,7 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
         own = assembly.cells(population.id, f"d_{current}_own", "1", f"gradient of a current of {population.label}")
         fields.append(vector("Output", "float", f"delta{port}", f"{own}[b.index]"))
         stores.append({"name": f"delta{port}[n]", "value": f"d_i{port}"})
-        if any(c.port == port and net.input_gradient(c.id) for c in net.incoming(population.id)):
+        if any(c.port == port and net.input_gradient(c.id) and not net.returns(c.id) for c in net.incoming(population.id)):
             sent = assembly.variable(
                 "Matrix", f"d_{current}", f'layout.matrix({population.id}, "d_{current}")', "the same, for its sources"
             )
@@ -72,7 +76,14 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
             found, places[f"a{index}"] = parameter_field(net, population.id, parameter, f"param{index}")
             fields.append(found)
     _stored(population, step, fields, places, used)
+    came, bodies, rings = returned(net, population, step, used, [bus for bus in net.plan.buses if bus.gradient], ahead=1)
+    fields += [*came, *(first_field(net, population.id) or ([number("first", "b.first")] if bodies else []))]
+    fields += [integer("last", "ITERATIONS - 1")] if rings else []
     body: Body = {
+        "rings": rings,
+        "returned": bodies,
+        "cleared": [link.body() for link in back if cleared(net, link.connection)],
+        "partials": [link.body() for link in back],
         "pointers": [],
         "zeros": zeros,
         "outputs": _outputs(net, assembly, population, step, fields, used),
@@ -221,9 +232,35 @@ def _outgoing_fields(net: Network, index: int, connection: ConnectionInfo) -> li
     return fields
 
 
-def _add_weight_round(net: Network, assembly: Assembly, population: PopulationInfo) -> None:
-    links = [link for link in incoming(net, population.id) if link.limited and link.learned]
-    ports = sorted({link.connection.port for link in links})
-    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *gradient_fields(links)]
+def _add_weight_round(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
+    """Further windows: what they add to weight gradients and partial products, and the gradients that the last one brought back."""
+    links = [link for link in incoming(net, population.id) if link.limited_back and link.learned]
+    back = [link for link in incoming(net, population.id) if link.limited_back and link.returned]
+    both = [link for link in incoming(net, population.id) if link in links or link in back]
+    used = {f"d_o{o}" for o in range(len(step.outputs)) if f"d_o{o}" in reads(population.kernel.backward, [])}
+    limited = [bus for bus in net.plan.buses if net.limited(bus, backward=True)]
+    came, bodies, rings = returned(net, population, step, used, limited, ahead=0)
+    if not both and not bodies:
+        return
+    ports = sorted({link.connection.port for link in both})
+    fields = [
+        *clock_fields(net, population.id),
+        *bus_fields(net, both, backward=True),
+        *gradient_fields(links),
+        *weight_fields(back),
+        *came,
+    ]
+    fields += first_field(net, population.id) or ([number("first", "b.first")] if bodies else [])
+    for link in back:
+        fields += partial_fields(net, link.index, link.connection)
     fields += [vector("Input", "float", f"delta{p}", f"d_{population.ports[p]}_own[b.index]") for p in ports]
-    ROUND.add(net, assembly, population, "backward", fields, {"incoming": [link.body() for link in links]})
+    for o in rings:
+        cells, ring = f"d_{step.outputs[o]}", ring_size(net, step.outputs[o])
+        fields += [vector("InOut", "float", f"d_output{o}", f"{cells}[b.index]"), number(f"ring{o}", ring)]
+    body: Body = {
+        "returned": bodies,
+        "cleared": [link.body() for link in back if cleared(net, link.connection)],
+        "incoming": [link.body() for link in links],
+        "partials": [link.body() for link in back],
+    }
+    ROUND.add(net, assembly, population, "backward", fields, body)

@@ -12,6 +12,7 @@ import jinja2
 
 from snnc.backends.poplar.backward import add_backward
 from snnc.backends.poplar.forward import add_forward
+from snnc.backends.poplar.gradient_windows import HELPERS, REDUCE, add_gradient_windows
 from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.names import c_string, comment_text
 from snnc.backends.poplar.network import Network
@@ -29,13 +30,14 @@ from snnc.compiler.step_program import StepProgram
 FORMAT: Final = "snnc project 1"
 ABI_VERSION: Final = 1
 COMMON: Final = ("snnc_abi.h", "snnc_abi.cpp", "snnc_session.hpp", "snnc_files.hpp", "snnc_main.cpp")
-POPLAR: Final = ("layout.hpp", "poplar_session.hpp", "codelets.cpp", "host.cpp", "CMakeLists.txt", "README.txt")
+POPLAR: Final = ("layout.hpp", "gradient_windows.hpp", "poplar_session.hpp", "codelets.cpp", "host.cpp", "CMakeLists.txt", "README.txt")
 GROUPS: Final = {
     "clocks": ("add_clocks", "The iteration counter and decisions about further windows."),
     "relays_forward": ("add_forward_relays", "F1: relays compact spikes and show windows."),
     "relays_backward": ("add_backward_relays", "B1: relays show the same windows again."),
     "forward": ("add_forward_neurons", "F2: currents, equations, spikes."),
     "backward": ("add_backward_neurons", "B1 and B2: gradients of sources, adjoints of equations, gradients of weights."),
+    "reduction": ("add_reduction", "B3, and B1 on relays: the sums of partial input gradients."),
     "loss": ("add_loss", "L1 and L2: the loss of each sample, and their sum."),
     "update": ("add_update", "U1: the optimiser, where the parameters lie."),
     "start": ("add_start", "Currents start at zero."),
@@ -92,8 +94,9 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
         add_forward(net, assembly, population)
         if net.training:
             add_backward(net, assembly, population)
+    add_gradient_windows(net, assembly)
     add_clocks(net, assembly)
-    if net.rounds:
+    if net.rounds or net.backward_rounds:
         extras.append({"template": "further_windows", "cost": net.cost("decide")})
     if net.training:
         loss = add_loss(net, assembly)
@@ -108,7 +111,8 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
 
 def _context(net: Network, assembly: Assembly) -> Body:
     plan, target = net.plan, net.plan.target
-    tables = len(plan.populations) + len(net.stores) + 1
+    lists = len(plan.populations) + len(net.stores)
+    reductions = [b.id for b in plan.buses if b.gradient is not None]
     _, places = safetensors_header(initial_values(net))
     labels = {t.split('"')[1] for t in assembly.tensors if t.startswith("tensor(")}
     return {
@@ -118,7 +122,9 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "training": "true" if net.training else "false",
         "machine": machine_context(target),
         "stored": [p for p in places if p["name"] in labels],
-        "tables": tables,
+        "tables": lists + len(reductions) + 1,  # the last one: losses
+        "reductions": [{"bus": b, "table": lists + n} for n, b in enumerate(reductions)],
+        "helpers": [HELPERS] if reductions else [],
         "populations": [_population(p, n) for n, p in enumerate(plan.populations)],
         "stores": [{"buffer": b, "table": len(plan.populations) + n} for n, b in enumerate(net.stores)],
         "variables": list(assembly.variables.values()),
@@ -163,7 +169,9 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
             "backward_neurons": "B2 neurons",
         }
         names |= {"sum_private_gradients": "U1 private gradients", "update_parameters": "U1 update"}
-    if net.rounds and net.training:
+    if any(b.gradient is not None for b in net.plan.buses):
+        names |= {REDUCE: "B3 reduction"}
+    if net.backward_rounds:
         names |= {"backward_decide": "BD further windows?", "backward_next": "BN next window", "backward_rounds": "BG gather"}
     return [{"name": name, "title": title} for name, title in names.items()]
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from snnc.backends.poplar.equations import loads, needed, reads, statements
+from snnc.backends.poplar.gradient_windows import near_code
 from snnc.backends.poplar.links import bus_fields, incoming, parameter_field, weight_fields
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
 from snnc.compiler.kernel import Kernel
+from snnc.compiler.near import argument_name, with_arguments
 from snnc.compiler.step_operations import NeuronStep
 from snnc.compiler.step_program import PopulationInfo
 
@@ -24,10 +26,14 @@ class BlockVertex:
     compute_set: str
     cost: str
 
-    def add(self, net: Network, assembly: Assembly, population: PopulationInfo, group: str, fields: list[Field], body: Body) -> None:
-        """Add the codelet and the loop over all blocks to the section `group`."""
+    def add(
+        self, net: Network, assembly: Assembly, population: PopulationInfo, group: str, fields: list[Field], body: Body, near: int = 0
+    ) -> None:
+        """Add the codelet and the loop over all blocks to the section `group`; `near` outputs have a gradient window."""
         shown, given = f"{population.id} {population.label}", tuple(fields)
-        name = assembly.codelet(self.template, self.prefix, self.title, shown, given, net.cost(f"{self.cost}.{population.id}"), body)
+        cost = net.cost(f"{self.cost}.{population.id}")
+        cost = replace(cost, neuron=cost.neuron + near * cost.near)
+        name = assembly.codelet(self.template, self.prefix, self.title, shown, given, cost, body)
         comment = f"{shown}: {self.title[:1].lower()}{self.title[1:]}"
         assembly.loop(group, VertexLoop(comment, "Block", "b", f"{population.id}.blocks", self.compute_set, name, "b.tile", given))
 
@@ -71,20 +77,23 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
     masks, sent = _sent(net, assembly, population, step, fields)
     records = _records(net, assembly, population, step, fields)
     results = [s["value"] for s in [*stores, *sent]] + [f"o{o}" for o in masks] + [r["value"] for r in records]
-    code = needed(kernel.forward, results)
+    near = [o for o in masks if net.stores[step.outputs[o]].near]
+    results += [argument_name(kernel.outputs[o]) for o in near]
+    code = needed(with_arguments(kernel, [kernel.outputs[o] for o in near]), results)
     used = reads(code, results)
     body: Body = {
         "pointers": pointers,
         "ports": ports,
         "incoming": [link.body() for link in links],
-        "masks": masks,
+        "masks": [o for o in masks if o not in near],
+        "near": [{"index": o, "inside": near_code(population, o)} for o in near],
         "loads": loads(used, places),
         "equations": statements(code),
         "stores": stores + sent,
         "records": records,
     }
     _drop_unused_parameters(fields, used, len(step.parameters))
-    FORWARD.add(net, assembly, population, "forward", fields, body)
+    FORWARD.add(net, assembly, population, "forward", fields, body, len(near))
     if any(link.limited for link in links):
         _add_gather(net, assembly, population)
 
@@ -166,10 +175,14 @@ def _sent(
         if store is None:
             continue
         if store.kind == "events":
+            make, own = ("near_mask", "own_near_words") if store.near else ("mask", "own_words")
             mask = assembly.variable(
-                "Matrix", f"{buffer}_mask", f'layout.mask({population.id}, "{buffer}_mask")', f"a bit for each neuron of {population.label}"
+                "Matrix",
+                f"{buffer}_mask",
+                f'layout.{make}({population.id}, "{buffer}_mask")',
+                f"a bit for each neuron of {population.label}",
             )
-            fields.append(vector("Output", "unsigned", f"mask{index}", f"Layout::own_words({mask}, {population.id}, b)"))
+            fields.append(vector("Output", "unsigned", f"mask{index}", f"Layout::{own}({mask}, {population.id}, b)"))
             masks.append(index)
         else:
             now = assembly.variable(

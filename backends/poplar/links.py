@@ -20,6 +20,12 @@ class Incoming:
     limited: bool
     learned: bool
     weight_size: int
+    returned: bool
+    """Whether the gradient of the source comes back in windows."""
+    limited_back: bool
+    """Whether further windows follow in the backward pass."""
+    near: bool
+    """Whether the window of the backward pass also holds neurons near the threshold."""
 
     @property
     def template(self) -> str:
@@ -37,6 +43,8 @@ class Incoming:
             "weight": weight,
             "weight_times": "" if self.weight_size == 0 else f"{weight} * ",
             "gradient_index": "0" if shared else "c",
+            "number": "2 * s" if self.near else "s",
+            "numbers": f"Spikes{{&number{i}[0]}}" if self.near else f"&number{i}[0]",
         }
 
 
@@ -46,21 +54,25 @@ def incoming(net: Network, population: str) -> tuple[Incoming, ...]:
     for index, connection in enumerate(net.incoming(population)):
         bus = net.buses[connection.id]
         size = net.size(connection.weight) if connection.weight else 0
-        found.append(Incoming(index, connection, bus.kind == "events", net.limited(bus), net.weight_gradient(connection.id), size))
+        learned, returned = net.weight_gradient(connection.id), net.returns(connection.id)
+        back, near = net.limited(bus, backward=True), bus.gradient is not None
+        found.append(Incoming(index, connection, bus.kind == "events", net.limited(bus), learned, size, returned, back, near))
     return tuple(found)
 
 
-def bus_fields(net: Network, links: Iterable[Incoming]) -> list[Field]:
+def bus_fields(net: Network, links: Iterable[Incoming], backward: bool = False) -> list[Field]:
     """Windows that the connections read, and what finds their place in the block."""
     fields: list[Field] = []
     for link in links:
         bus, i = net.buses[link.connection.id], link.index
         if link.events:
             store = net.stores[bus.buffer]
+            near = backward and bus.gradient is not None
+            window, capacity = f"{bus.id}_near" if near else bus.id, bus.gradient.capacity if near and bus.gradient else bus.capacity
             fields += [
-                vector("Input", store.id_type, f"ids{i}", f"Layout::samples({bus.id}_ids, b)"),
-                vector("Input", "unsigned", f"number{i}", f"Layout::samples({bus.id}_number, b)"),
-                number(f"room{i}", store.room(bus.capacity)),
+                vector("Input", store.id_type, f"ids{i}", f"Layout::samples({window}_ids, b)"),
+                vector("Input", "unsigned", f"number{i}", f"Layout::samples({window}_number, b)"),
+                number(f"room{i}", store.room(capacity)),
             ]
             if link.connection.kind == "dense":
                 fields.append(number(f"inputs{i}", bus.width))

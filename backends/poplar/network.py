@@ -41,6 +41,11 @@ class Store:
     external: bool
 
     @property
+    def near(self) -> bool:
+        """Whether it also keeps the neurons that take gradient without a spike."""
+        return any(b.gradient is not None for b in self.buses)
+
+    @property
     def id_type(self) -> str:
         """C++ type of an id."""
         return "unsigned short" if self.width <= 1 << 16 else "unsigned"
@@ -53,6 +58,11 @@ class Store:
     def poplar_type(self) -> str:
         """Poplar type of an id."""
         return "poplar::UNSIGNED_SHORT" if self.width <= 1 << 16 else "poplar::UNSIGNED_INT"
+
+
+def _entries(bus: BusPlan) -> int:
+    """Entries of a window of the backward pass, where there is one."""
+    return bus.gradient.capacity if bus.gradient is not None else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,13 +121,19 @@ class Network:
         return tuple(c for c in self.program.connections if c.target == population)
 
     def outgoing(self, population: str) -> tuple[ConnectionInfo, ...]:
-        """Connections out of a population for which the backward step forms the source's gradient."""
-        return tuple(c for c in self.program.connections if c.source == population and self.input_gradient(c.id))
+        """Connections out of a population whose input gradient the source itself forms, from all deltas."""
+        mine = (c for c in self.program.connections if c.source == population and self.input_gradient(c.id))
+        return tuple(c for c in mine if not self.returns(c.id))
 
     def input_gradient(self, connection: str) -> bool:
         """Whether the gradient of a connection's source is formed."""
         kinds = DenseInputGradient | OneToOneInputGradient
         return self.training and any(isinstance(op, kinds) and op.connection == connection for op in self.program.backward)
+
+    def returns(self, connection: str) -> bool:
+        """Whether the gradient of a connection's source comes back in windows, as partial products with the target's own weights."""
+        info = next(c for c in self.program.connections if c.id == connection)
+        return self.training and info.kind == "dense" and self.buses[connection].gradient is not None and self.input_gradient(connection)
 
     def weight_gradient(self, connection: str) -> bool:
         """Whether the gradient of a connection's weight is formed."""
@@ -147,14 +163,20 @@ class Network:
         buffers = self.step(population).outputs
         return tuple(o for o in self.program.outputs if o.source.buffer in buffers)
 
-    def limited(self, bus: BusPlan) -> bool:
+    def limited(self, bus: BusPlan, *, backward: bool = False) -> bool:
         """Whether a window of `bus` may hold less than a step has, and further windows follow."""
-        return bus.kind == "events" and bus.mode == "exact" and bus.capacity < bus.width
+        held = bus.gradient.capacity if backward and bus.gradient is not None else bus.capacity
+        return bus.kind == "events" and bus.mode == "exact" and held < bus.width
 
     @property
     def rounds(self) -> bool:
-        """Whether further windows exist at all."""
+        """Whether further windows exist in the forward pass."""
         return any(self.limited(b) for b in self.plan.buses)
+
+    @property
+    def backward_rounds(self) -> bool:
+        """Whether further windows exist in the backward pass."""
+        return self.training and any(self.limited(b, backward=True) for b in self.plan.buses)
 
     def last_step(self, bus: BusPlan) -> int:
         """The last step of the source that somebody reads."""
@@ -177,7 +199,7 @@ class Network:
             width=first.width,
             kind=first.kind,
             buses=buses,
-            stored=whole_words(max(b.width if b.mode == "exact" else b.capacity for b in buses), first.width),
+            stored=whole_words(max(b.width if b.mode == "exact" else max(b.capacity, _entries(b)) for b in buses), first.width),
             before=buffer in self.initial_outputs,
             static=given is not None and given.static,
             external=given is not None,

@@ -77,7 +77,7 @@ def add_parameters(net: Network, assembly: Assembly) -> None:
             _gradient(net, assembly, placed)
             _update(net, assembly, placed)
     for connection in net.program.connections:
-        if connection.weight and net.input_gradient(connection.id):
+        if connection.weight and net.input_gradient(connection.id) and not net.returns(connection.id):
             _source_copy(net, assembly, connection, connection.weight)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from snnc.backends.poplar.gradient_windows import compact_fields, counts_lost, shown_fields, window_variables
 from snnc.backends.poplar.network import Network, Store
 from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
 from snnc.compiler.mapping.cost import CodeletCost
@@ -18,10 +19,9 @@ def add_relays(net: Network, assembly: Assembly, store: Store) -> None:
     _vertex(net, assembly, store, "relay_forward", forward=True)
     if net.training:
         _vertex(net, assembly, store, "relay_backward", forward=False)
-    if any(net.limited(bus) for bus in store.buses):
-        _next_window(net, assembly, store, "forward_next")
-        if net.training:
-            _next_window(net, assembly, store, "backward_next")
+    _next_window(net, assembly, store, "forward_next", backward=False)
+    if net.training:
+        _next_window(net, assembly, store, "backward_next", backward=True)
 
 
 def slots(store: Store) -> str:
@@ -42,6 +42,13 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
         assembly.variable(
             "Parts", f"{name}_numbers", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_numbers", {slots(store)})', "their numbers"
         )
+        if store.near:
+            assembly.variable(
+                "Parts", f"{name}_ends", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_ends", {slots(store)})', "with neurons near"
+            )
+        if counts_lost(store):
+            lost = assembly.variable("Parts", f"{name}_lost_near", f'layout.relay_numbers({relays}, "{name}_lost_near")')
+            assembly.tensors.append(f'counter("{name}_lost_near", {lost}.all);')
     else:
         assembly.variable(
             "Parts",
@@ -60,7 +67,9 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
             "Tensor", f"{bus.id}_ids", f'layout.window({relays}, {store.poplar_type}, "{bus.id}_ids", {store.room(bus.capacity)})', comment
         )
         assembly.variable("Tensor", f"{bus.id}_number", f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_number", 1)')
-        if net.limited(bus):
+        if bus.gradient is not None:
+            window_variables(assembly, store, bus)
+        if net.limited(bus) or net.limited(bus, backward=net.training):
             assembly.variable("Tensor", f"{bus.id}_position", f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_position", 1)')
             assembly.variable("Parts", f"{bus.id}_more", f'layout.relay_numbers({relays}, "{bus.id}_more")')
         if bus.capacity < bus.width:
@@ -124,10 +133,13 @@ def _vertex(net: Network, assembly: Assembly, store: Store, compute_set: str, fo
         fields += [integer("stage", net.stages[store.owner]), integer("steps", "STEPS")]
     template = f"relay_{store.kind}"
     fields += (_event_fields if store.kind == "events" else _value_fields)(net, store, compacts, forward)
+    near = [i for i, bus in enumerate(store.buses) if bus.gradient is not None and not forward]
     body: Body = {
-        "compact": [{"id_type": store.id_type}] if compacts else [],
+        "compact": [{"id_type": store.id_type}] if compacts and not store.near else [],
+        "compact_near": [compact_fields(net, store)[1]] if compacts and store.near else [],
         "id_type": store.id_type,
-        "buses": [_bus(net, index, bus, forward) for index, bus in enumerate(store.buses)],
+        "buses": [_bus(net, index, bus, forward) for index, bus in enumerate(store.buses) if index not in near],
+        "near_buses": [shown_fields(net, store, index, store.buses[index], again=False)[1] for index in near],
         "slot": _slot(store),
     }
     cost = net.cost("relay_values" if store.kind == "values" else "relay_events" if compacts else "relay_input")
@@ -155,13 +167,20 @@ def _event_fields(net: Network, store: Store, compacts: bool, forward: bool) -> 
         vector(access, store.id_type, "ids", f"{name}_ids[r.index]", 4),
         vector(access, "unsigned", "numbers", f"{name}_numbers[r.index]"),
     ]
-    if compacts:
+    if compacts and store.near:
+        fields += compact_fields(net, store)[0]
+    elif store.near and not forward:
+        fields.append(vector("Input", "unsigned", "ends", f"{name}_ends[r.index]"))
+    if compacts and not store.near:
         fields += [
             number("words", f"{store.owner}.words()"),
             vector("Input", "unsigned", "mask", f"Layout::columns({name}_mask, r)"),
             vector("Input", "unsigned", "first", f"layout.constants({store.owner}.first_of_word, r.tile)"),
         ]
     for index, bus in enumerate(store.buses):
+        if bus.gradient is not None and not forward:
+            fields += shown_fields(net, store, index, bus, again=False)[0]
+            continue
         fields += _window_fields(net, store, index, bus)
         if bus.capacity < bus.width and forward:
             fields.append(scalar("InOut", "unsigned", f"lost{index}", f"{bus.id}_lost[r.index][0]"))
@@ -211,15 +230,25 @@ def _bus(net: Network, index: int, bus: BusPlan, forward: bool) -> Body:
     }
 
 
-def _next_window(net: Network, assembly: Assembly, store: Store, compute_set: str) -> None:
-    limited = tuple(bus for bus in store.buses if net.limited(bus))
+def _next_window(net: Network, assembly: Assembly, store: Store, compute_set: str, *, backward: bool) -> None:
+    limited = tuple(bus for bus in store.buses if net.limited(bus, backward=backward))
+    if not limited:
+        return
     fields = _common(net, store, "second_clock") + _offsets(net, limited)
     fields += [
         number("stored", store.stored),
         vector("Input", store.id_type, "ids", f"{store.buffer}_ids[r.index]"),
         vector("Input", "unsigned", "numbers", f"{store.buffer}_numbers[r.index]"),
     ]
+    body: Body = {"buses": [], "near_buses": [], "id_type": store.id_type, "slot": _slot(store)}
+    if any(bus.gradient is not None for bus in limited) and backward:
+        fields.append(vector("Input", "unsigned", "ends", f"{store.buffer}_ends[r.index]"))
     for index, bus in enumerate(limited):
-        fields += _window_fields(net, store, index, bus, again=True)
-    body: Body = {"buses": [{"index": i, "comment": "The next window."} for i in range(len(limited))], "slot": _slot(store)}
+        if bus.gradient is not None and backward:
+            found, shown = shown_fields(net, store, index, bus, again=True)
+            fields += found
+            body["near_buses"].append(shown)
+        else:
+            fields += _window_fields(net, store, index, bus, again=True)
+            body["buses"].append({"index": index, "comment": "The next window."})
     _add(net, assembly, store, compute_set, "next_window", "Shows the next window of a step.", tuple(fields), body, net.cost("next_window"))

@@ -6,6 +6,7 @@ import math
 from typing import Final
 
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
+from snnc.backends.poplar.gradient_windows import REDUCE
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parameters import moments
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, scalar, vector
@@ -29,12 +30,12 @@ def add_clocks(net: Network, assembly: Assembly) -> None:
             assembly.loop("clocks", VertexLoop(f"{compute_set}", *_ONE, compute_set, "Clock", _TILE, fields))
     if net.rounds:
         _add_decide(net, assembly, "forward")
-        if net.training:
-            _add_decide(net, assembly, "backward")
+    if net.backward_rounds:
+        _add_decide(net, assembly, "backward")
 
 
 def _add_decide(net: Network, assembly: Assembly, part: str) -> None:
-    limited = [bus for bus in net.plan.buses if net.limited(bus)]
+    limited = [bus for bus in net.plan.buses if net.limited(bus, backward=part == "backward")]
     assembly.variable(
         "Tensor", "again", f'layout.on_tile(poplar::BOOL, {{}}, "again", {_TILE})', "some window holds more than its capacity"
     )
@@ -140,10 +141,11 @@ def programs(net: Network) -> list[str]:
         return [*lines, f"return {{{start}, forward}};"]
     replicated = any(p.replicas > 1 for p in net.plan.populations)
     update = "Execute(sum_private_gradients), Execute(update_parameters)" if replicated else "Execute(update_parameters)"
-    lines += ["Sequence backward_step{Execute(relay_backward), Execute(backward_neurons)};"]
-    if net.rounds:
+    reduced = f", Execute({REDUCE})" if any(bus.gradient is not None for bus in net.plan.buses) else ""
+    lines += [f"Sequence backward_step{{Execute(relay_backward), Execute(backward_neurons){reduced}}};"]
+    if net.backward_rounds:
         lines += [
-            "const Sequence backward_window{Execute(backward_next), Execute(backward_rounds)};",
+            f"const Sequence backward_window{{Execute(backward_next), Execute(backward_rounds){reduced}}};",
             "backward_step.add(RepeatWhileTrue(Execute(backward_decide), again, backward_window));",
         ]
     return [

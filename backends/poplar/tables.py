@@ -17,13 +17,17 @@ FLOAT: Final = 4
 
 
 def plan_tables(net: Network) -> Iterator[Chunk]:
-    """Yield ``plan.bin``: blocks of populations (tile, first, count, sample, samples), relays (tile, sample, samples), losses (tile)."""
-    stores = list(net.stores.values())
-    yield struct.pack("<I", len(net.plan.populations) + len(stores) + 1)
+    """Yield ``plan.bin``: blocks of populations (tile, first, count, sample, samples), relays of stores (tile, sample, samples), vertices
+    of reductions (:class:`~snnc.compiler.plan.PartialSum`), losses (tile).
+    """
+    stores, windowed = list(net.stores.values()), [b.gradient for b in net.plan.buses if b.gradient is not None]
+    yield struct.pack("<I", len(net.plan.populations) + len(stores) + len(windowed) + 1)
     for population in net.plan.populations:
         yield from _table([(b.tile, b.first, b.count, b.sample, b.samples) for b in population.blocks])
     for store in stores:
         yield from _table([(r.tile, r.sample, r.samples) for r in store.buses[0].relays])
+    for gradient in windowed:
+        yield from _table([(v.tile, v.part, v.sample, v.samples, v.entry, v.entries, v.first, v.producers) for v in gradient.sums])
     yield from _table([(tile,) for tile in net.plan.loss_tiles])
 
 

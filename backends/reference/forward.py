@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
+from snnc.backends.engine import Array
 from snnc.backends.reference.convolution import convolve, per_channel
 from snnc.backends.reference.memory import Memory
 from snnc.backends.reference.pooling import pool, reduce
@@ -98,9 +99,7 @@ def _surround(op: Surround, memory: Memory, t: int) -> None:
 @run_forward.register
 def _neuron_step(op: NeuronStep, memory: Memory, t: int) -> None:
     kernel = population_of(memory, op.population).kernel
-    environment = {canonical: memory[name] for canonical, name in zip(kernel.inputs, op.currents, strict=True)}
-    environment |= {canonical: memory[name] for canonical, name in zip(kernel.parameters, op.parameters, strict=True)}
-    environment |= {f"{canonical}_prev": memory[name][t] for canonical, name in zip(kernel.states, op.states, strict=True)}
+    environment = environment_of(op, memory, t)
     found = evaluate(kernel.forward, environment)
     for canonical, name in zip(kernel.states, op.states, strict=True):
         memory[name][t + 1] = found[canonical]
@@ -113,6 +112,14 @@ def _neuron_step(op: NeuronStep, memory: Memory, t: int) -> None:
 @run_forward.register
 def _record(op: Record, memory: Memory, t: int) -> None:
     memory[op.target][t] = memory.read(op.source, t)
+
+
+def environment_of(op: NeuronStep, memory: Memory, t: int) -> dict[str, Array]:
+    """Return what the forward code of a population reads at step `t`, by canonical name."""
+    kernel = population_of(memory, op.population).kernel
+    environment = {canonical: memory[name] for canonical, name in zip(kernel.inputs, op.currents, strict=True)}
+    environment |= {canonical: memory[name] for canonical, name in zip(kernel.parameters, op.parameters, strict=True)}
+    return environment | {f"{canonical}_prev": memory[name][t] for canonical, name in zip(kernel.states, op.states, strict=True)}
 
 
 def population_of(memory: Memory, id_: str) -> PopulationInfo:

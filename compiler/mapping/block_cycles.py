@@ -10,6 +10,7 @@ import numpy as np
 from snnc.compiler.mapping.block_memory import FLOAT
 from snnc.compiler.mapping.cost import EVENT_SWEEP, SAMPLE_SWEEP, VALUE_SWEEP, column_pairs, column_sweeps, worker_cycles
 from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.gradient_counts import near_counts, returned_buses
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
 from snnc.compiler.mapping.network import Layer, Link, learned_elements
 from snnc.compiler.mapping.problem import Problem
@@ -40,11 +41,16 @@ def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples
 def shape_cycles(problem: Problem, layer: Layer, columns: Any, each: Any, samples: Any, part: str) -> Any:
     """Expected worker cycles of a block of `columns` neurons and `each` of the tile's `samples`, the start of its vertex included."""
     cost = problem.costs[f"{part}.{layer.id}"]
-    window = round(problem.rounds) if part == "forward" else 0  # further windows come before the equations, or after their adjoint
-    counts = _neuron_counts(problem, read_links(layer, part), columns, each, window)
     if part == "source_gradient":
-        counts = _source_counts(layer, columns, each, samples)
-    return problem.target.vertex_start_cycles + worker_cycles(cost, samples=each, columns=columns, **counts)
+        counts = _source_counts(problem, layer, columns, each, samples)
+    else:
+        window = round(problem.rounds()) if part == "forward" else 0  # further windows come before the equations, or after their adjoint
+        counts = _neuron_counts(problem, read_links(layer, part), columns, each, window)
+        extra = near_counts(problem, layer, columns, each) if part == "backward" else {}
+        counts = {name: counts.get(name, 0) + extra.get(name, 0) for name in {**counts, **extra}}
+        if part == "forward":
+            counts["nears"] = each * columns * sum(source in problem.windowed for source in layer.sent)
+    return problem.target.vertex_start_cycles + worker_cycles(cost, columns=columns, **counts)
 
 
 def event_spread(problem: Problem, layer: Layer, columns: Any, each: Any, part: str) -> Any:
@@ -68,6 +74,7 @@ def _neuron_counts(problem: Problem, links: Sequence[Link], columns: Any, sample
     event_sweeps, value_sweeps = column_sweeps(columns, EVENT_SWEEP), column_sweeps(columns, VALUE_SWEEP)
     values = samples * sum(link.inputs for link in dense if not link.events)
     return {
+        "samples": samples,
         "sweeps": samples * sum(event_sweeps if link.events else value_sweeps for link in dense),
         "held": samples * columns * len(dense),
         "events": samples * sum(problem.window_events(link, window) for link in dense if link.events),
@@ -79,13 +86,13 @@ def _neuron_counts(problem: Problem, links: Sequence[Link], columns: Any, sample
     }
 
 
-def _source_counts(layer: Layer, columns: Any, samples: Any, of_tile: Any) -> dict[str, Any]:
+def _source_counts(problem: Problem, layer: Layer, columns: Any, samples: Any, of_tile: Any) -> dict[str, Any]:
     """Counts of a block with `samples` of the `of_tile` samples that its tile has."""
-    back = [link for link in layer.outgoing if link.input_gradient]
+    back = [link for link in layer.outgoing if problem.copies(link)]
     dense = [link.outputs for link in back if link.dense]
     some, one = _many_samples(dense, columns, samples, of_tile), _one_sample(dense, columns)
     counts = {name: np.where(np.asarray(of_tile) == 1, one.get(name, 0), some.get(name, 0)) for name in some | one}
-    return {**counts, "elements": samples * columns * sum(not link.dense for link in back)}
+    return {**counts, "samples": samples, "elements": samples * columns * sum(not link.dense for link in back)}
 
 
 def _many_samples(outputs: Sequence[int], columns: Any, samples: Any, of_tile: Any) -> dict[str, Any]:
@@ -135,7 +142,9 @@ def _received(problem: Problem, layer: Layer, samples: int) -> dict[str, float]:
     rate = problem.target.exchange_bytes_per_cycle
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) / rate
     deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.deltas_into(layer)) / rate
-    return {"forward": windows, "backward": windows, "source_gradient": deltas}
+    back = sum(samples * problem.backward_bytes(bus) for bus in problem.buses_into(layer))
+    back += sum(samples * bus.returned_bytes for bus in returned_buses(problem, layer))
+    return {"forward": windows, "backward": back / rate, "source_gradient": deltas}
 
 
 def _update(problem: Problem, layer: Layer, cut: Cut, neurons: Ints) -> Floats:

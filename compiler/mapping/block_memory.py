@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.gradient_counts import returned_buses
 from snnc.compiler.mapping.grouping import Ints, ceil_div, column_groups, mask_words, sample_groups
 from snnc.compiler.mapping.network import Layer, learned_elements, learned_scalars
 from snnc.compiler.mapping.problem import Problem
@@ -34,7 +35,9 @@ def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples:
     found["weights"] = FLOAT * (per_neuron * neurons + scalars) + 0 * groups
     found["optimiser"] = FLOAT * problem.network.moments * ceil_div(learned * neurons, cut.replicas) + 0 * groups
     found["gradients"] = found["gradients"] + FLOAT * shares * (learned * neurons + learned_scalars(layer) * groups)
-    masks = sum(source.kind == "spikes" for source in layer.sent)
+    partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
+    found["gradients"] = found["gradients"] + FLOAT * samples * partials * groups
+    masks = sum((2 if source in problem.windowed else 1) for source in layer.sent if source.kind == "spikes")
     found["history"] = found["history"] + FLOAT * samples * masks * mask_words(neurons, cut.columns)
     return found
 
@@ -42,7 +45,7 @@ def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples:
 def _weights(problem: Problem, layer: Layer) -> int:
     """Floats a neuron: weights of its connections, its parameters, and the source-side copies."""
     own = sum(link.inputs if link.dense else int(link.weight_elements > 1) for link in layer.incoming)
-    copies = sum((link.outputs if link.dense else int(link.weight_elements > 1)) for link in layer.outgoing if link.input_gradient)
+    copies = sum((link.outputs if link.dense else int(link.weight_elements > 1)) for link in layer.outgoing if problem.copies(link))
     return own + layer.neuron_parameters + (copies if problem.training else 0)
 
 
@@ -66,7 +69,9 @@ def received_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any) -> An
     samples = cut.samples(problem.batch)
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer))
     deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.deltas_into(layer))
-    steady = max(windows, deltas if problem.training else 0)
+    back = sum(samples * problem.backward_bytes(bus) for bus in problem.buses_into(layer))
+    back += sum(samples * bus.returned_bytes for bus in returned_buses(problem, layer))
+    steady = max(windows, deltas, back) if problem.training else windows
     if cut.replicas == 1 or not problem.training:
         return steady + 0 * neurons
     elements = sum(learned_elements(layer).values()) * neurons

@@ -9,9 +9,10 @@ the bytes that a tile receives in a cycle, superstep s costs::
 A tile issues one worker instruction a cycle, so a worker cycle is a tile cycle when all workers are busy. Compute and exchange of a
 superstep are maxima over tiles of at least these terms, and a maximum is at least a mean: the bound never exceeds the prediction.
 
-*Ideal bound*: what even other code would have to do. One issue for each pair of columns and event (the units do two fp32 operations an
-issue), in the currents, in the weight gradients and, for each row that takes one, in the gradient of the source; every id crosses the
-exchange once, to one receiver; one barrier a time step and direction. Neurons, optimiser, loss, addresses and fragments are free::
+*Ideal bound*: what even other code would have to do. One issue for each vector of columns and event (as many fp32 numbers as the
+target's vector instructions take), in the currents, in the weight gradients and, for each row that takes one, in the gradient of the
+source; every id crosses the exchange once, to one receiver; one barrier a time step and direction. Neurons, optimiser, loss, addresses
+and fragments are free::
 
     ideal_cycles = T (issues / A + id bytes / (A e) + barriers)
 """
@@ -28,7 +29,7 @@ from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.plan import Phase
 
 VECTOR: Final = 2
-"""Single-precision columns of one issue: f32v2 instructions of the IPU."""
+"""Single-precision columns of one issue where the target does not tell: what the emitted codelets work on."""
 
 
 def balance_bound(problem: Problem, steps: Sequence[Step], phases: Sequence[Phase], tiles: int) -> float:
@@ -52,12 +53,14 @@ def ideal_bound(problem: Problem, tiles: int) -> float:
 def _issues(problem: Problem, link: Link) -> float:
     """Issues of one connection in a time step of the whole batch, both directions."""
     rows = problem.window_events(link) if link.events else link.inputs
-    row = ceil_div(link.outputs, VECTOR) if link.dense else 1.0 / (1 if link.events else VECTOR)
+    width = problem.target.compute.fp32_width or VECTOR
+    row = ceil_div(link.outputs, width) if link.dense else 1.0 / (1 if link.events else width)
     found = float(rows * row)
     if problem.training and link.weight_gradient:
         found += float(rows * row)
     if problem.training and link.input_gradient:
-        found += float(link.inputs * (ceil_div(link.outputs, VECTOR) if link.dense else 1.0 / VECTOR))
+        entries = problem.near_events(problem.bus[problem.bus_of[link.id]]) if problem.returns(link) else link.inputs
+        found += float(entries * (ceil_div(link.outputs, width) if link.dense else 1.0 / width))
     return problem.batch * found
 
 

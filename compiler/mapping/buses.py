@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from snnc.compiler.mapping.capacity import window_capacity
+from snnc.compiler.mapping.capacity import gradient_capacity, window_capacity
 from snnc.compiler.mapping.network import Network, Source
 from snnc.compiler.mapping.schedule import Schedule
 from snnc.compiler.plan import Mode
@@ -21,6 +21,8 @@ class Bus:
     source: Source
     lag: int
     capacity: int
+    gradient_capacity: int = 0
+    """Entries a sample of a window of the backward pass, where gradients may come back in windows; else 0."""
 
     @property
     def events(self) -> bool:
@@ -37,6 +39,16 @@ class Bus:
         """Bytes of one sample's window."""
         return whole_words(self.capacity, self.source.width) * id_bytes(self.source) + COUNT_BYTES if self.events else 4 * self.source.width
 
+    @property
+    def near_bytes(self) -> int:
+        """Bytes of one sample's window of the backward pass: ids of what takes gradient, and two counts."""
+        return whole_words(self.gradient_capacity, self.source.width) * id_bytes(self.source) + 2 * COUNT_BYTES
+
+    @property
+    def returned_bytes(self) -> int:
+        """Bytes of one sample's window of gradients: the same with a float beside each id."""
+        return self.near_bytes + 4 * self.gradient_capacity
+
 
 def id_bytes(source: Source) -> int:
     """Bytes of an id: 16 bits as long as they suffice."""
@@ -49,30 +61,45 @@ def whole_words(ids: int, width: int) -> int:
 
 
 def make_buses(
-    network: Network, schedule: Schedule, activity: Mapping[str, float] | None, capacity: Mapping[str, int] | int | None
+    network: Network,
+    schedule: Schedule,
+    activity: Mapping[str, float] | None,
+    capacity: Mapping[str, int] | int | None,
+    near: Mapping[str, float] | None = None,
+    gradients: Mapping[str, int] | int | None = None,
 ) -> tuple[tuple[Bus, ...], dict[str, str]]:
-    """Return the buses (by source, then lag) and the bus of every connection; `activity` is what was measured."""
+    """Return the buses (by source, then lag) and the bus of every connection; `activity` and `near` are what was measured.
+
+    `capacity` and `gradients` are the user's capacities of forward windows and of gradient windows.
+    """
     keys = sorted(
         {(link.source, schedule.lags[link.id]) for link in network.links},
         key=lambda key: (network.sources.index(key[0]), key[1]),
     )
-    buses = tuple(
-        Bus(f"b{n}", source, lag, window_capacity(source, (activity or {}).get(source.buffer), capacity))
-        for n, (source, lag) in enumerate(keys)
-    )
+    room = {s: window_capacity(s, (activity or {}).get(s.buffer), capacity) for s, _ in keys}
+    entries = {s: gradient_capacity(s, room[s], (near or {}).get(s.buffer), gradients) for s, _ in keys}
+    buses = tuple(Bus(f"b{n}", source, lag, room[source], entries[source]) for n, (source, lag) in enumerate(keys))
     found = {(bus.source, bus.lag): bus.id for bus in buses}
     return buses, {link.id: found[link.source, schedule.lags[link.id]] for link in network.links}
 
 
-def store_bytes(source: Source, buses: Sequence[Bus], steps: int, mode: Mode) -> int:
-    """Bytes of one sample on a relay: its values or ids of all steps (one, of a static input) and the windows of its buses.
-
-    Of spikes, mode "exact" keeps room for `width` ids a step, mode "drop" for the largest capacity.
-    """
+def store_bytes(source: Source, buses: Sequence[Bus], steps: int, mode: Mode, windowed: frozenset[str] = frozenset()) -> int:
+    """Bytes of one sample on a relay: its sequence and the windows of its buses; `windowed` as :func:`sequence_bytes` takes it."""
     mine = [bus for bus in buses if bus.source == source]
+    returned = sum(bus.near_bytes + bus.returned_bytes for bus in mine if bus.id in windowed)
+    return sequence_bytes(source, buses, steps, mode, windowed) + sum(bus.window_bytes for bus in mine) + returned
+
+
+def sequence_bytes(source: Source, buses: Sequence[Bus], steps: int, mode: Mode, windowed: frozenset[str] = frozenset()) -> int:
+    """Bytes of one sample's values or ids of all steps (one, of a static input); of an input, this is what the host streams.
+
+    Of spikes, mode "exact" keeps room for `width` ids a step, mode "drop" for the largest capacity. `windowed` are the buses over which
+    gradients come back in windows.
+    """
     slots = 1 if source.static else steps
-    windows = sum(bus.window_bytes for bus in mine)
     if source.kind != "spikes":
-        return slots * source.width * 4 + windows
-    kept = whole_words(source.width if mode == "exact" else max(bus.capacity for bus in mine), source.width)
-    return slots * (kept * id_bytes(source) + COUNT_BYTES) + windows
+        return slots * source.width * 4
+    mine = [bus for bus in buses if bus.source == source]
+    near = [bus for bus in mine if bus.id in windowed]
+    most = source.width if mode == "exact" else max([bus.capacity for bus in mine] + [bus.gradient_capacity for bus in near])
+    return slots * (whole_words(most, source.width) * id_bytes(source) + COUNT_BYTES * (2 if near else 1))

@@ -11,10 +11,27 @@ from snnc.compiler.mapping.network import Network, Source
 
 ASSUMED_ACTIVITY: Final = 0.05
 """Spikes a value and step where nothing was measured (the middle of the published benchmark grid)."""
+ASSUMED_NEAR: Final = 0.1
+"""Neurons that take gradient (spikes included) a value and step where nothing was measured: as many near the threshold as spike."""
 MARGIN: Final = 4.0
 """Standard deviations of a binomial count above the mean: about 3 counts in 100,000 are larger if neurons are independent."""
 GRAIN: Final = 4
 """Capacities are multiples of this: four 16-bit ids fill a 64-bit load."""
+
+
+def expected_near(network: Network, given: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:
+    """Return neurons that take gradient, a value and step, of each source with a gradient window: measured, else :data:`ASSUMED_NEAR`.
+
+    Raises
+    ------
+    CapacityError
+        A number is not in [0, 1].
+    """
+    for name, value in (given or {}).items():
+        if not 0 <= value <= 1:
+            raise CapacityError(f"the part of {name!r} that takes gradient is {value!r}; it is a number between 0 and 1.")
+    known = [s.buffer for s in network.sources if s.windowed]
+    return {name: max(float((given or {}).get(name, max(ASSUMED_NEAR, activity[name]))), activity[name]) for name in sorted(known)}
 
 
 def expected_activity(network: Network, given: Mapping[str, float] | None) -> dict[str, float]:
@@ -46,10 +63,26 @@ def window_capacity(source: Source, activity: float | None, given: Mapping[str, 
         if chosen < 1:
             raise CapacityError(f"the capacity of {source.buffer!r} is {chosen}; a window holds at least 1 event.")
         return min(int(chosen), source.width)
-    if activity is None:
-        return source.width
-    mean = source.width * activity
-    bound = math.ceil(mean + MARGIN * math.sqrt(mean * (1 - activity)) + 1)
+    return source.width if activity is None else _room(source, activity)
+
+
+def gradient_capacity(source: Source, capacity: int, near: float | None, given: Mapping[str, int] | int | None) -> int:
+    """Entries a sample that one window of the backward pass holds: spikes, at least `capacity`, and neurons near the threshold.
+
+    0 of a source without a gradient window; else as :func:`window_capacity`, with the part `near` that takes gradient.
+    """
+    if not source.windowed:
+        return 0
+    chosen = given.get(source.buffer) if isinstance(given, Mapping) else given
+    if chosen is not None and chosen < 1:
+        raise CapacityError(f"the gradient capacity of {source.buffer!r} is {chosen}; a window holds at least 1 entry.")
+    room = chosen if chosen is not None else source.width if near is None else _room(source, near)
+    return min(max(int(room), capacity), source.width)
+
+
+def _room(source: Source, share: float) -> int:
+    mean = source.width * share
+    bound = math.ceil(mean + MARGIN * math.sqrt(mean * (1 - share)) + 1)
     return min(source.width, GRAIN * math.ceil(bound / GRAIN))
 
 

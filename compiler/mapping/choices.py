@@ -10,7 +10,9 @@ import numpy as np
 
 from snnc.compiler.mapping.block_cycles import PARTS, step_cycles
 from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, received_bytes
+from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.gradient_counts import returned_buses
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_limits
 from snnc.compiler.mapping.network import Layer, Link
 from snnc.compiler.mapping.problem import Problem
@@ -107,12 +109,18 @@ def _structure(problem: Problem, layer: Layer) -> object:
         kernel,
         tuple(problem.costs.get(f"{part}.{layer.id}") for part in PARTS),
         tuple((_link(link), problem.window_events(link)) for link in layer.incoming),
-        tuple(_link(link) for link in layer.outgoing),
+        tuple((_link(link), problem.returns(link)) for link in layer.outgoing),
         tuple(bus.window_bytes for bus in problem.buses_into(layer)),
         tuple(problem.by_id[target].neurons for target, _ in problem.deltas_into(layer)),
-        tuple((source.kind, source.width, problem.ring_slots(source)) for source in layer.sent),
+        tuple((source.kind, source.width, problem.ring_slots(source), source in problem.windowed) for source in layer.sent),
+        tuple(_returned(problem, problem.bus[problem.bus_of[link.id]]) for link in layer.incoming if problem.returns(link)),
+        tuple(_returned(problem, bus) for bus in returned_buses(problem, layer)),
         len(layer.adjoint_outputs),
     )
+
+
+def _returned(problem: Problem, bus: Bus) -> object:
+    return bus.gradient_capacity, bus.source.width, problem.near_events(bus), problem.events(bus.source)
 
 
 def _link(link: Link) -> object:

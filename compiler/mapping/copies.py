@@ -51,7 +51,7 @@ def copies_to_readers(layout: Layout) -> Iterator[Move]:
         for _ in range(shared):
             yield _shared(layout, int(where.tiles[0]), where)
     for link in problem.network.links if problem.training else ():
-        if link.input_gradient and link.weight_elements:
+        if problem.copies(link) and link.weight_elements:
             source = layout.range_by_id(link.source.owner)
             target = layout.range_by_id(link.target)
             if link.dense:

@@ -10,10 +10,14 @@ expected counts into the same formula, :func:`worker_cycles`::
            + row     * rows  + product * products + dot * dots
            + neuron  * neurons                                         neurons x samples
            + word    * words + word_hit * hits + id * ids + element * elements
+           + (entry * V + entry_vector * ceil(columns / 2) + event_joined * L) * entries    partial products of windows of the backward pass
+           + search  * searches                                        halvings in such a window, for the block's own neurons
+           + near    * nears                                           neurons x samples tested for the gradient window
 
 Columns of a block go in pairs (one 64-bit load), the last of an odd number alone. A *sweep* goes over a list once and keeps up to
 :data:`EVENT_SWEEP` pairs (:data:`VALUE_SWEEP` of a value bus) of sums or deltas in registers, so
 ``S = ceil(ceil(columns / 2) / EVENT_SWEEP)``. J is 1 where the last sweep has pairs and a single column, which lie in two places.
+V and L are the same as S and J with :data:`VALUE_SWEEP`.
 
 What each codelet counts:
 
@@ -42,6 +46,10 @@ codelet             samples    events     sweeps; rows / products     neurons   
 ``relay_input``     of vertex  0          0                           0                         words of ids copied (element)
 ``relay_values``    of vertex  0          0                           0                         floats copied (element)
 ``next_window``     of vertex  0          0                           0                         ids copied (element)
+``reduce_partials`` 0          0          pairs of entries / pairs    0                         0
+                                          x producers
+``gradient_window`` of piece   0          pairs of entries / pairs    0                         0
+                                          x parts
 ``loss``            1          0          0                           0                         steps x classes (element)
 ``reduce``          0          0          0                           0                         floats summed (element)
 ``update``          0          0          products: pairs of private  0                         parameters updated (element)
@@ -99,6 +107,10 @@ class CodeletCost:
     word_hit: int = 0
     id: int = 0
     element: int = 0
+    entry: int = 0
+    entry_vector: int = 0
+    search: int = 0
+    near: int = 0
 
     def to_dict(self) -> dict[str, int]:
         """Coefficients by name."""
@@ -132,6 +144,9 @@ def worker_cycles(
     hits: Any = 0,
     ids: Any = 0,
     elements: Any = 0,
+    entries: Any = 0,
+    searches: Any = 0,
+    nears: Any = 0,
 ) -> Any:
     """Worker cycles of one run of a vertex that has a step; counts are numbers or NumPy arrays of one shape.
 
@@ -141,6 +156,8 @@ def worker_cycles(
     130
     """
     joined = (columns % 2) * (column_pairs(columns) % EVENT_SWEEP != 1)
+    alone = (columns % 2) * (column_pairs(columns) % VALUE_SWEEP != 1)
+    entry = cost.entry * column_sweeps(columns, VALUE_SWEEP) + cost.entry_vector * column_pairs(columns) + cost.event_joined * alone
     event = cost.event * column_sweeps(columns, EVENT_SWEEP) + cost.event_vector * column_pairs(columns) + cost.event_joined * joined
     return (
         cost.start
@@ -157,6 +174,9 @@ def worker_cycles(
         + cost.word_hit * hits
         + cost.id * ids
         + cost.element * elements
+        + entry * entries
+        + cost.search * searches
+        + cost.near * nears
     )
 
 
@@ -214,6 +234,7 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
         neuron=pair_cycles(kernel.forward) + loads + stores + fill + 2 + _sending(layer),
         id=5,  # load, subtract the first, compare with the count, branch, advance; adds are counted as part of it
         element=3,  # two floats: load, load the current, add or multiply-add, store, advance
+        near=6,  # two comparisons, and, not; shift and or into the mask
     )
 
 
@@ -238,6 +259,9 @@ def _backward(layer: Layer) -> CodeletCost:
         neuron=pair_cycles(kernel.backward) + loads + stores + sums + 2,
         id=5,
         element=3,
+        entry=8,  # load the id, multiply by the row's length, add the base, start the sum, add its halves, store, advance, branch
+        entry_vector=3,  # load the row, multiply, add
+        search=5,  # a halving: load the id, compare, choose the half, subtract, branch
     )
 
 
@@ -304,6 +328,9 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         "relay_input": CodeletCost(start=16, idle=8, sample=8, element=copy_ids),
         "relay_values": CodeletCost(start=16, idle=8, sample=6, element=copy_floats),
         "next_window": CodeletCost(start=16, idle=8, sample=8, element=next_ids),
+        # two elements: set-up of the inner loop, store, advance; each row that is added: load, add
+        "reduce_partials": CodeletCost(start=16, row=6, product=2),
+        "gradient_window": CodeletCost(start=20, sample=10, row=6, product=2),
         "loss": CodeletCost(start=30, sample=20, element=12),  # read, exp (3), sum, scale, write, in two sweeps
         "decide": CodeletCost(start=16, element=4),  # of a flag: load, test, or, branch
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float

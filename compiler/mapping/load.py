@@ -84,6 +84,10 @@ class Load:
         self._work += [(first, self._number, each(amount)) for first, amount in work]
         self._number += len(here)
 
+    def add_all(self, tiles: Ints, cycles: Floats) -> None:
+        """Add one vertex for each element of two arrays; tiles may occur again."""
+        self.add(tiles, cycles)
+
     @property
     def vertices(self) -> int:
         """Number of vertices."""

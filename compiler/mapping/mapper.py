@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeAlias
+from dataclasses import replace
+from functools import partial
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from snnc.compiler.mapping.bounds import balance_bound, ideal_bound
-from snnc.compiler.mapping.buses import Bus
+from snnc.compiler.mapping.buses import Bus, sequence_bytes
 from snnc.compiler.mapping.capacity import check_names
 from snnc.compiler.mapping.errors import MappingOptionError
 from snnc.compiler.mapping.grouping import column_groups, sample_groups, split, split_samples
 from snnc.compiler.mapping.knobs import Trial
-from snnc.compiler.mapping.network import Layer, describe
+from snnc.compiler.mapping.network import Layer, Source, describe
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.predict import cycles_by_tile, supersteps
 from snnc.compiler.mapping.problem import Problem
-from snnc.compiler.mapping.request import Request
+from snnc.compiler.mapping.request import Gradients, Request
 from snnc.compiler.mapping.schedule import make_schedule
 from snnc.compiler.mapping.search import EFFORT, Priced, Search
 from snnc.compiler.mapping.strategies import SNNC, check_strategy
 from snnc.compiler.mapping.supported import check_supported
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.too_big import baseline_too_big, bytes_at_least, too_big
-from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Plan, PopulationPlan, Relay
+from snnc.compiler.mapping.traffic import Layout
+from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Plan, PopulationPlan
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
 Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
+MOST_FLIPS: Final = 8
+"""With more sources than these, gradients come back to all of them in one way."""
+LABEL_BYTES: Final = 4
 
 
 def make_plan(
@@ -42,6 +48,9 @@ def make_plan(
     activity_source: str = "assumed",
     capacity: Mapping[str, int] | int | None = None,
     mode: Mode = "exact",
+    near: Mapping[str, float] | None = None,
+    gradient_capacity: Mapping[str, int] | int | None = None,
+    gradients: Gradients = "auto",
     chips: int | None = None,
     strategy: str = "snnc",
     placer: Placer | None = None,
@@ -65,6 +74,13 @@ def make_plan(
         Events a sample that a window holds: for all buses, or by StepProgram buffer. None: from measured activity, else the width.
     mode
         What happens to more events than that: "exact" sends further windows, "drop" keeps the lowest ids.
+    near
+        Measured neurons that take gradient (that spiked, or are inside the surrogate's support), a value and step, by buffer.
+    gradient_capacity
+        Entries a sample that a window of the backward pass holds, as `capacity`.
+    gradients
+        How gradients come back to sources of spikes whose surrogate has bounded support: "windowed", only for neurons inside it;
+        "dense", for all; "auto", whichever is predicted to be faster.
     chips
         How many chips of the target to use; None: as many as make the predicted step fastest.
     strategy
@@ -89,46 +105,60 @@ def make_plan(
         The strategy is not known, its partitioner is not installed, or no form of it fits.
     """
     check_strategy(strategy)
-    _check(target, steps=steps, batch=batch, chips=chips, mode=mode)
+    _check(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients)
     check_supported(program)
     network = describe(program, training)
-    check_names(network, activity, capacity)
-    request = Request(network, make_schedule(network), target, steps, batch, mode, activity, capacity, chips)
+    check_names(network, activity, capacity, near, gradient_capacity)
+    schedule = make_schedule(network)
+    request = Request(network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
     found = list(_searches(request, strategy, placer))
     fastest = min(found, key=Search.cycles)
+    effort = EFFORT if effort is None else effort
     if strategy == SNNC and placer is None:
-        fastest.refine(EFFORT if effort is None else effort)
+        fastest = min([fastest, *_other_ways(fastest, gradients)], key=Search.cycles).refine(effort)
     if fastest.best is not None:
         return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
     if strategy != SNNC:
         raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
-    raise too_big(found[0].problem, found[0].misfit, None if placer is not None else (request, _attempt))
+    again = (request, partial(_attempt, effort=effort)) if placer is None else None
+    raise too_big(found[0].problem, found[0].misfit, again)
 
 
 def _searches(request: Request, strategy: str, placer: Placer | None) -> Iterator[Search]:
-    """Search once for each way to size the windows, the later times on as many chips as the first."""
-    first: Search | None = None
+    """Search once for each way to size the windows, the later times on as many chips as the first; anew for the other way of gradients."""
+    first: dict[frozenset[Source], Search] = {}
     for problem in request.problems():
-        search = Search(problem)
+        search, known = Search(problem), first.get(problem.windowed)
         if placer is not None:
             search.run_given(placer(problem))
         elif strategy != SNNC:
             search.run_baseline(strategy, request.chips)
-        elif first is None or first.best is None:
+        elif known is None or known.best is None:
             search.run(request.chips)
         else:
-            search.run_as(first.best.layout.placement)
-        first = first or search
+            search.run_as(known.best.layout.placement)
+        first.setdefault(problem.windowed, search)
         yield search
 
 
-def _attempt(request: Request, *, quick: bool) -> Trial:
+def _other_ways(fastest: Search, gradients: Gradients) -> Iterator[Search]:
+    """Lay out the fastest placement with the gradients of each of several sources the other way."""
+    able = sorted(fastest.problem.network.windowed, key=lambda source: source.buffer)
+    if gradients != "auto" or fastest.best is None or not 1 < len(able) <= MOST_FLIPS:
+        return
+    for source in able:
+        other = replace(fastest.problem, windowed=fastest.problem.windowed ^ {source})
+        yield Search(other).run_given([fastest.best.layout.placement])
+
+
+def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
     """Plan a changed request: bytes of the fullest tile of the fastest plan (quick: of any), or of the one that misses by least."""
     if quick:
         found = [Search(problem).run_quickly(request.chips) for problem in request.problems()]
     else:
         found = list(_searches(request, SNNC, None))
-    best = min(found, key=Search.cycles).best
+    fastest = min(found, key=Search.cycles)
+    best = fastest.best if quick else fastest.refine(effort).best
     if best is not None:
         return Trial(int(np.sum(list(best.memory.values()), axis=0).max()), best.layout.placement.chips)
     misfit = found[0].misfit
@@ -148,7 +178,7 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
         interval=problem.schedule.interval,
         iterations=problem.schedule.iterations(problem.steps),
         populations=tuple(_population(problem, layer, layout.range_of(layer)) for layer in problem.network.layers),
-        buses=tuple(_bus(problem, bus, layout.relays[bus.source]) for bus in problem.buses),
+        buses=tuple(_bus(layout, bus) for bus in problem.buses),
         connections=tuple(ConnectionPlan(link.id, problem.bus_of[link.id], link.delay, link.target) for link in problem.network.links),
         activity=dict(problem.activity),
         activity_source=activity_source,
@@ -159,10 +189,17 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
         bound_cycles=balance_bound(problem, steps, best.phases, tiles),
         ideal_cycles=ideal_bound(problem, tiles),
         strategy=strategy,
+        host_bytes=_host_bytes(problem),
     )
 
 
-def _bus(problem: Problem, bus: Bus, relays: tuple[Relay, ...]) -> BusPlan:
+def _host_bytes(problem: Problem) -> int:
+    """Inputs of all steps, and a label for each sample when training."""
+    each = sum(sequence_bytes(source, problem.buses, problem.steps, problem.mode) for source in problem.network.inputs)
+    return problem.batch * (each + LABEL_BYTES * problem.training)
+
+
+def _bus(layout: Layout, bus: Bus) -> BusPlan:
     return BusPlan(
         id=bus.id,
         source=bus.source.owner,
@@ -171,12 +208,13 @@ def _bus(problem: Problem, bus: Bus, relays: tuple[Relay, ...]) -> BusPlan:
         kind="events" if bus.events else "values",
         lag=bus.lag,
         capacity=bus.capacity,
-        mode=problem.mode,
-        relays=relays,
+        mode=layout.problem.mode,
+        relays=layout.relays[bus.source],
+        gradient=layout.reductions[bus.id].to_plan() if bus.id in layout.reductions else None,
     )
 
 
-def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: str) -> None:
+def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: str, gradients: str) -> None:
     for name, value in (("steps", steps), ("batch", batch)):
         if value < 1:
             raise MappingOptionError(f"{name} is {value}; it is 1 or more.")
@@ -184,6 +222,8 @@ def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: s
         raise MappingOptionError(f"chips is {chips}; the target {target.name} has 1 to {target.chips}.")
     if mode not in ("exact", "drop"):
         raise MappingOptionError(f"mode is {mode!r}; it is 'exact' or 'drop'.")
+    if gradients not in ("auto", "dense", "windowed"):
+        raise MappingOptionError(f"gradients is {gradients!r}; it is 'auto', 'dense' or 'windowed'.")
 
 
 def _population(problem: Problem, layer: Layer, where: TileRange) -> PopulationPlan:

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.mapping.block_memory import FLOAT, block_bytes
+from snnc.compiler.mapping.gradient_traffic import reduced_bytes
 from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.predict import Step
 from snnc.compiler.mapping.traffic import Layout
@@ -29,6 +30,7 @@ def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
         for relay in relays:
             used[relay.tile] = True
             found["relays"][relay.tile] += relay.samples * problem.store_sizes[source]
+    found["gradients"] += reduced_bytes(layout)
     for tile in layout.loss_tiles:
         used[tile] = True
         found["records"][tile] += FLOAT * (problem.network.loss_width + 2)  # scores, label and loss; what it reads waits in buffers

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from snnc.compiler.graph import Kind
 from snnc.compiler.kernel import Kernel
+from snnc.compiler.near import near_bounds
 from snnc.compiler.step_operations import (
     DenseInputGradient,
     DenseWeightGradient,
@@ -24,7 +25,8 @@ from snnc.compiler.step_program import ConnectionInfo, PopulationInfo, StepProgr
 class Source:
     """A buffer that buses move: an input or an output port of a population.
 
-    `width` counts values a sample and step; a static input is the same at every step.
+    `width` counts values a sample and step; a static input is the same at every step. Of a `windowed` one, only neurons that spiked or
+    are near the threshold need the gradient that connections send back.
     """
 
     buffer: str
@@ -33,6 +35,7 @@ class Source:
     kind: Kind
     external: bool
     static: bool = False
+    windowed: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,11 @@ class Network:
     """Optimiser values kept for each parameter (Adam 2, SGD with momentum 1)."""
 
     @property
+    def windowed(self) -> frozenset[Source]:
+        """Sources whose gradients may come back in windows."""
+        return frozenset(link.source for link in self.links if link.dense and link.input_gradient and link.source.windowed)
+
+    @property
     def sources(self) -> tuple[Source, ...]:
         """Every buffer that some link reads, inputs first."""
         return tuple(dict.fromkeys([*self.inputs, *(s for layer in self.layers for s in layer.sent)]))
@@ -157,7 +165,18 @@ def _source(program: StepProgram, connection: ConnectionInfo, inputs: Mapping[st
         buffer.kind,
         connection.source in inputs,
         inputs.get(connection.source, False),
+        _windowed(program, connection),
     )
+
+
+def _windowed(program: StepProgram, connection: ConnectionInfo) -> bool:
+    population = next((p for p in program.populations if p.id == connection.source), None)
+    if population is None:
+        return False
+    outputs = _step(program, population).outputs
+    if connection.source_buffer not in outputs or program.buffers[connection.source_buffer].kind != "spikes":
+        return False
+    return near_bounds(population, population.kernel.outputs[outputs.index(connection.source_buffer)]) is not None
 
 
 def _link(program: StepProgram, connection: ConnectionInfo, source: Source, training: bool) -> Link:

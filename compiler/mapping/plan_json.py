@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from snnc.compiler.mapping.errors import PlanFileError
-from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Phase, Plan, PopulationPlan, Relay
+from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, GradientPlan, PartialSum, Phase, Plan, PopulationPlan, Relay
 from snnc.compiler.target import Target
 
 FORMAT: Final = "snnc plan 2"
@@ -30,8 +30,10 @@ _PLAIN: Final = (
     "bound_cycles",
     "ideal_cycles",
     "strategy",
+    "host_bytes",
 )
 _RELAY: Final = ("tile", "sample", "samples")
+_SUM: Final = ("tile", "part", "sample", "samples", "entry", "entries", "first", "producers")
 
 
 def runs(values: Iterable[int]) -> list[int]:
@@ -80,6 +82,7 @@ def plan_to_json(plan: Plan) -> str:
             {
                 **{k: getattr(b, k) for k in ("id", "source", "buffer", "width", "kind", "lag", "capacity", "mode")},
                 "relays": _table(b.relays, _RELAY),
+                "gradient": _gradient(b.gradient),
             }
             for b in plan.buses
         ],
@@ -90,6 +93,14 @@ def plan_to_json(plan: Plan) -> str:
         "tile_cycles": {name: runs(tiles) for name, tiles in plan.tile_cycles.items()},
     }
     return json.dumps(data, separators=(",", ":"), ensure_ascii=True)
+
+
+def _gradient(plan: GradientPlan | None) -> dict[str, Any] | None:
+    return None if plan is None else {"capacity": plan.capacity, "parts": plan.parts, "sums": _table(plan.sums, _SUM)}
+
+
+def _gradient_of(data: dict[str, Any] | None) -> GradientPlan | None:
+    return None if data is None else GradientPlan(**{**data, "sums": _rows(data["sums"], PartialSum, _SUM)})
 
 
 def plan_from_json(text: str) -> Plan:
@@ -112,7 +123,10 @@ def plan_from_json(text: str) -> Plan:
                     PopulationPlan(**{**p, "starts": tuple(p["starts"]), "blocks": _rows(p["blocks"], Block, _BLOCK)})
                     for p in data["populations"]
                 ),
-                "buses": tuple(BusPlan(**{**b, "relays": _rows(b["relays"], Relay, _RELAY)}) for b in data["buses"]),
+                "buses": tuple(
+                    BusPlan(**{**b, "relays": _rows(b["relays"], Relay, _RELAY), "gradient": _gradient_of(b["gradient"])})
+                    for b in data["buses"]
+                ),
                 "connections": tuple(ConnectionPlan(**c) for c in data["connections"]),
                 "memory": {name: unruns(coded) for name, coded in data["memory"].items()},
                 "phases": tuple(Phase(**p) for p in data["phases"]),

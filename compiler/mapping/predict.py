@@ -13,6 +13,7 @@ from snnc.compiler.mapping.copies import copies_to_readers, local_copy_cycles, w
 from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, column_sweeps, worker_cycles
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.further import events_of_window
+from snnc.compiler.mapping.gradient_traffic import add_last_sums, add_reduction, add_sums_to_relays, partials_to_sums
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
 from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.network import learned_rows, learned_scalars
@@ -79,27 +80,38 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
         return tuple(found)
     sources = relay_load(layout, compact=False)
     _add_source_gradients(layout, sources)
+    add_last_sums(layout, sources)
+    into_relays = with_clock(layout, deltas_to_sources(layout))
+    add_sums_to_relays(layout, into_relays)
     neurons = with_clock(layout, windows_to_blocks(layout, backward=True))
     return (
         *found,
         Step("loss: adjoints", "loss", 1, _loss_load(layout), records_to_loss(layout), (adjoints_to_blocks(layout),)),
         Step("loss: sum", "loss", 1, _sum_load(layout), losses_to_one_tile(layout)),
         _clock_copy(layout, "backward: start", "backward"),
-        Step("backward: relays and source gradients", "backward", runs, sources, with_clock(layout, deltas_to_sources(layout))),
+        Step("backward: relays and source gradients", "backward", runs, sources, into_relays),
         Step("backward: neurons", "backward", runs, block_load(layout, "backward"), neurons),
+        *_reduction(layout, runs),
         *_overflow_test(layout, "backward", runs),
         *_update_steps(layout),
         *_copy_steps(layout),
     )
 
 
+def _reduction(layout: Layout, runs: int) -> tuple[Step, ...]:
+    """Stage one of the sums of partial input gradients, where there are any."""
+    if not layout.reductions:
+        return ()
+    load = Load(layout.problem)
+    add_reduction(layout, load)
+    return (Step("backward: reduction", "backward", runs, load, partials_to_sums(layout)),)
+
+
 def exchange_cycles(layout: Layout, traffic: Traffic) -> Floats:
     """Cycles that each tile receives or sends: its bytes, and a cost for each fragment that it receives."""
     target = layout.problem.target
-    received = np.ceil(traffic.received / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
-    if not traffic.received.any():
-        return received
-    found: Floats = np.maximum(received, np.ceil(traffic.sent / target.exchange_bytes_per_cycle))
+    moved = np.maximum(traffic.received, traffic.sent) if traffic.received.any() else traffic.received
+    found: Floats = np.ceil(moved / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
     return found
 
 
@@ -207,29 +219,30 @@ def relay_load(layout: Layout, *, compact: bool) -> Load:
 
 def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
     """Exact mode with limited windows asks in every iteration whether further windows are needed, and shows those."""
-    problem = layout.problem
-    if not problem.limited:
+    problem, backward = layout.problem, part == "backward"
+    limited = problem.limited(backward=backward)
+    if not limited:
         return ()
-    test, rounds = Load(problem), round(problem.further_windows)
-    flags = sum(len(layout.relays[bus.source]) for bus in problem.limited)
+    test, rounds = Load(problem), round(problem.further_windows(backward=backward))
+    flags = sum(len(layout.relays[bus.source]) for bus in limited)
     test.add(0, problem.target.vertex_start_cycles + worker_cycles(problem.costs["decide"], elements=flags))
-    asked = Step(f"{part}: test for further windows", part, runs + rounds, test, flags_to_one_tile(layout), decisions=1)
+    asked = Step(f"{part}: test for further windows", part, runs + rounds, test, flags_to_one_tile(layout, limited), decisions=1)
     if rounds == 0:
         return (asked,)
-    read, shown = with_clock(layout, windows_to_blocks(layout)), with_clock(layout, Traffic.none(problem))
+    read, shown = with_clock(layout, windows_to_blocks(layout, backward=backward)), with_clock(layout, Traffic.none(problem))
     return (
         asked,
         Step(f"{part}: further windows", part, rounds, _round_load(layout, part), read),
-        Step(f"{part}: next windows", part, rounds, _next_load(layout), shown),
+        Step(f"{part}: next windows", part, rounds, _next_load(layout, part), shown),
     )
 
 
 def _round_load(layout: Layout, part: str) -> Load:
     """Blocks add further windows: forward all but the last, backward all but the first."""
     problem, load = layout.problem, Load(layout.problem)
-    most = max(1, round(problem.rounds))
+    most = max(1, round(problem.rounds(backward=part == "backward")))
     windows = range(most) if part == "forward" else range(1, most + 1)
-    limited = {bus.id for bus in problem.limited}
+    limited = {bus.id for bus in problem.limited(backward=part == "backward")}
     for layer in problem.network.layers:
         links = [link for link in layer.incoming if problem.bus_of[link.id] in limited and (part == "forward" or link.weight_gradient)]
         if not links:
@@ -246,13 +259,14 @@ def _round_load(layout: Layout, part: str) -> Load:
     return load
 
 
-def _next_load(layout: Layout) -> Load:
+def _next_load(layout: Layout, part: str) -> Load:
     """Relays of limited buses show their next windows."""
     problem, load = layout.problem, Load(layout.problem)
-    cost, most = problem.costs["next_window"], max(1, round(problem.rounds))
-    for source in dict.fromkeys(bus.source for bus in problem.limited):
+    cost, most = problem.costs["next_window"], max(1, round(problem.rounds(backward=part == "backward")))
+    limited = problem.limited(backward=part == "backward")
+    for source in dict.fromkeys(bus.source for bus in limited):
         mean, variance = problem.events(source), problem.event_variance(source)
-        buses = [bus for bus in problem.limited if bus.source == source]
+        buses = [bus for bus in limited if bus.source == source]
         ids = sum(events_of_window(mean, variance, bus.capacity, w) for bus in buses for w in range(1, most + 1)) / most
         for relay in layout.relays[source]:
             cycles = worker_cycles(cost, samples=relay.samples, elements=relay.samples * ids)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from snnc.compiler.mapping.buses import Bus, store_bytes
@@ -31,6 +31,18 @@ class Problem:
     steps: int
     batch: int
     mode: Mode
+    near: Mapping[str, float] = field(default_factory=dict)
+    """Neurons that take gradient, a value and step, by buffer."""
+    windowed: frozenset[Source] = frozenset()
+    """Sources whose gradient comes back only for neurons that spiked or are near the threshold."""
+
+    def returns(self, link: Link) -> bool:
+        """Whether `link` sends its source's gradient back in windows, as partial products of the target's blocks."""
+        return link.source in self.windowed and link.input_gradient and link.dense
+
+    def copies(self, link: Link) -> bool:
+        """Whether the source keeps a copy of the weights of `link` and forms its gradient from all deltas."""
+        return link.input_gradient and not self.returns(link)
 
     @property
     def training(self) -> bool:
@@ -50,21 +62,59 @@ class Problem:
     @cached_property
     def store_sizes(self) -> Mapping[Source, int]:
         """Bytes a sample on a relay, by source."""
-        return {s: store_bytes(s, self.buses, self.steps, self.mode) for s in self.network.sources}
+        return {s: store_bytes(s, self.buses, self.steps, self.mode, self.windowed_buses) for s in self.network.sources}
+
+    @cached_property
+    def windowed_buses(self) -> frozenset[str]:
+        """Ids of the buses over which gradients come back in windows."""
+        return frozenset(self.bus_of[link.id] for link in self.network.links if self.returns(link))
+
+    def backward_bytes(self, bus: Bus) -> int:
+        """Bytes of one sample's window that readers of `bus` get in the backward pass."""
+        return bus.near_bytes if bus.id in self.windowed_buses else bus.window_bytes
 
     @cached_property
     def by_id(self) -> Mapping[str, Layer]:
         """Layers by id."""
         return {layer.id: layer for layer in self.network.layers}
 
-    @property
-    def limited(self) -> tuple[Bus, ...]:
+    def buses_of(self, source: Source) -> tuple[Bus, ...]:
+        """Buses that show a source, one for each lag."""
+        return self._buses_by_buffer.get(source.buffer, ())
+
+    @cached_property
+    def _buses_by_buffer(self) -> Mapping[str, tuple[Bus, ...]]:
+        found: dict[str, tuple[Bus, ...]] = {}
+        for bus in self.buses:
+            found[bus.source.buffer] = (*found.get(bus.source.buffer, ()), bus)
+        return found
+
+    def readers(self, bus: Bus, *, backward: bool) -> tuple[Layer, ...]:
+        """Layers that read a bus, in order (backward: where weight gradients are formed)."""
+        return self._readers[backward].get(bus.id, ())
+
+    @cached_property
+    def _readers(self) -> tuple[Mapping[str, tuple[Layer, ...]], Mapping[str, tuple[Layer, ...]]]:
+        found: tuple[dict[str, tuple[Layer, ...]], dict[str, tuple[Layer, ...]]] = ({}, {})
+        for layer in self.network.layers:
+            for backward in (False, True):
+                links = [link for link in layer.incoming if link.weight_gradient or self.returns(link) or not backward]
+                for bus in dict.fromkeys(self.bus_of[link.id] for link in links):
+                    found[backward][bus] = (*found[backward].get(bus, ()), layer)
+        return found
+
+    def limited(self, *, backward: bool = False) -> tuple[Bus, ...]:
         """Buses whose windows may overflow and are then followed by further ones."""
-        return tuple(b for b in self.buses if b.events and b.capacity < b.source.width) if self.mode == "exact" else ()
+        room = {b.id: b.gradient_capacity if backward and b.id in self.windowed_buses else b.capacity for b in self.buses}
+        return tuple(b for b in self.buses if b.events and room[b.id] < b.source.width) if self.mode == "exact" else ()
 
     def events(self, source: Source) -> float:
         """Expected events of a sample and step."""
         return source.width * self.activity.get(source.buffer, 0.0)
+
+    def near_events(self, bus: Bus) -> float:
+        """Expected entries of a sample in the first window of the backward pass."""
+        return min(bus.source.width * self.near[bus.source.buffer], bus.gradient_capacity)
 
     def event_variance(self, source: Source) -> float:
         """Variance of the events of a sample and step: each value fires on its own."""
@@ -78,33 +128,43 @@ class Problem:
             return mean
         return events_of_window(mean, variance, bus.capacity, window if self.mode == "exact" else 0)
 
-    @cached_property
-    def rounds(self) -> float:
-        """Expected further windows of a step that shows some limited bus."""
-        return self.further_windows / (self.steps * len(self._shown_together)) if self.limited else 0.0
-
-    @cached_property
-    def further_windows(self) -> float:
-        """Expected further windows of a sequence in one direction."""
-        found = 0.0
-        for buses in self._shown_together.values():
-            limited = [(self.events(b.source), self.event_variance(b.source), b.capacity, b.source.width) for b in buses]
-            found += self.steps * expected_rounds(limited, self.batch)
-        return found
-
-    @cached_property
-    def _shown_together(self) -> Mapping[int, list[Bus]]:
-        """Limited buses by the iterations, modulo the interval, in which they show a step."""
-        found: dict[int, list[Bus]] = {}
-        for bus in self.limited:
-            first = self.schedule.stages.get(bus.source.owner, INPUT_STAGE) + bus.lag
-            found.setdefault(first % self.schedule.interval, []).append(bus)
-        return found
-
     def window_variance(self, link: Link) -> float:
         """Variance of the events of a sample in the first window that `link` reads; a full window does not vary."""
         bus, variance = self.bus[self.bus_of[link.id]], self.event_variance(link.source)
         return variance * probability_below(self.events(link.source), variance, bus.capacity, bus.source.width)
+
+    def rounds(self, *, backward: bool = False) -> float:
+        """Expected further windows of a step that shows some limited bus."""
+        groups = len(self._shown_together(backward))
+        return self.further_windows(backward=backward) / (self.steps * groups) if groups else 0.0
+
+    def further_windows(self, *, backward: bool = False) -> float:
+        """Expected further windows of a sequence in one direction."""
+        return self._further_windows[backward]
+
+    @cached_property
+    def _further_windows(self) -> tuple[float, float]:
+        found = [0.0, 0.0]
+        for backward in (False, True):
+            for buses in self._shown_together(backward).values():
+                found[backward] += self.steps * expected_rounds([self._entries(bus, backward) for bus in buses], self.batch)
+        return found[0], found[1]
+
+    def _entries(self, bus: Bus, backward: bool) -> tuple[float, float, int, int]:
+        """Mean and variance of what a sample shows on a bus, what a window holds, and the most there can be."""
+        width = bus.source.width
+        if backward and bus.id in self.windowed_buses:
+            rate = self.near[bus.source.buffer]
+            return width * rate, width * rate * (1.0 - rate), bus.gradient_capacity, width
+        return self.events(bus.source), self.event_variance(bus.source), bus.capacity, width
+
+    def _shown_together(self, backward: bool) -> Mapping[int, list[Bus]]:
+        """Limited buses by the iterations, modulo the interval, in which they show a step."""
+        found: dict[int, list[Bus]] = {}
+        for bus in self.limited(backward=backward):
+            first = self.schedule.stages.get(bus.source.owner, INPUT_STAGE) + bus.lag
+            found.setdefault(first % self.schedule.interval, []).append(bus)
+        return found
 
     def buses_into(self, layer: Layer) -> tuple[Bus, ...]:
         """Distinct buses that `layer` reads."""
@@ -112,9 +172,16 @@ class Problem:
 
     def deltas_into(self, layer: Layer) -> tuple[tuple[str, int], ...]:
         """Distinct (population, port) whose deltas the source gradients of `layer` read."""
-        return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if link.input_gradient))
+        return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link)))
 
     def ring_slots(self, source: Source) -> int:
         """Steps of output gradient that wait at once: ``1 + (largest lag - 1) // R``; 0 when no connection sends one back."""
-        lags = [self.schedule.lags[link.id] for link in self.network.links if link.source == source and link.input_gradient]
-        return 1 + (max(lags) - 1) // self.schedule.interval if lags else 0
+        return self._ring_slots.get(source.buffer, 0)
+
+    @cached_property
+    def _ring_slots(self) -> Mapping[str, int]:
+        lags: dict[str, int] = {}
+        for link in self.network.links:
+            if link.input_gradient:
+                lags[link.source.buffer] = max(lags.get(link.source.buffer, 0), self.schedule.lags[link.id])
+        return {buffer: 1 + (lag - 1) // self.schedule.interval for buffer, lag in lags.items()}

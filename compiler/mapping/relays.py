@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cost import worker_cycles
 from snnc.compiler.mapping.grouping import Ints, ceil_div, mask_words, split
 from snnc.compiler.mapping.network import Source
@@ -42,22 +43,40 @@ class RelayWork:
 
 def relay_work(problem: Problem, source: Source, words: int, samples: Any, *, compact: bool) -> RelayWork:
     """Expected worker cycles of a relay with `samples` samples (a number or an array), the start of its vertex included."""
-    buses = [bus for bus in problem.buses if bus.source == source]
+    buses, start = problem.buses_of(source), problem.target.vertex_start_cycles
     compacts = compact and not source.external
     if source.kind != "spikes":
         cost = problem.costs["relay_values"]
         size = samples * source.width
         always = worker_cycles(cost, samples=samples, elements=size * len(buses))
-        return RelayWork(problem.target.vertex_start_cycles + always, cost.element * size * compacts, {}, 0.0)
-    cost, events = problem.costs["relay_events" if compacts else "relay_input"], problem.events(source)
-    shown = {bus.id: cost.element * samples * copied_words(min(events, bus.capacity), source.width) for bus in buses}
+        return RelayWork(start + always, cost.element * size * compacts, {}, 0.0)
+    cost = problem.costs["relay_events" if compacts else "relay_input"]
+    shown = {bus.id: cost.element * samples * _shown(problem, bus, forward=compact) for bus in buses}
     compacting, each = 0.0, cost.element * len(buses) * copied_words(1.0, source.width)
     if compacts:
-        hits = _hits(source, words, events)
-        compacting = samples * (worker_cycles(cost, words=ceil_div(words, 4), hits=hits, ids=events) - cost.start)
-        each += cost.id + cost.word_hit * max(0.0, 1.0 - 4.0 * hits / max(words, 1))
-    always = problem.target.vertex_start_cycles + worker_cycles(cost, samples=samples)
+        counts = _compacted(problem, source, words)
+        compacting = samples * (worker_cycles(cost, **counts) - cost.start)
+        each += cost.id + cost.word_hit * max(0.0, 1.0 - counts["hits"] / max(counts["words"], 1))
+    always = start + worker_cycles(cost, samples=samples)
     return RelayWork(always, compacting, shown, each * np.sqrt(samples * problem.event_variance(source)))
+
+
+def _shown(problem: Problem, bus: Bus, *, forward: bool) -> float:
+    """Words of ids that a relay copies into the windows of a bus: backward, what takes gradient and what came back."""
+    if bus.id in problem.windowed_buses and not forward:
+        return 2 * copied_words(problem.near_events(bus), bus.source.width)
+    return copied_words(min(problem.events(bus.source), bus.capacity), bus.source.width)
+
+
+def _compacted(problem: Problem, source: Source, words: int) -> dict[str, float]:
+    """Counts of compacting one sample: the mask of spikes, and that of neurons that only take gradient."""
+    spikes = problem.events(source)
+    counts = {"words": ceil_div(words, 4), "hits": _hits(source, words, spikes), "ids": spikes}
+    if source in problem.windowed:
+        only = source.width * problem.near[source.buffer] - spikes
+        more = {"words": ceil_div(words, 4), "hits": _hits(source, words, only), "ids": only}
+        counts = {name: value + more[name] for name, value in counts.items()}
+    return counts
 
 
 def copied_words(ids: float, width: int) -> float:
@@ -73,7 +92,7 @@ def _hits(source: Source, words: int, events: float) -> float:
 
 def _share(problem: Problem, source: Source, words: int, most: int, batch: int) -> int:
     """Samples of one relay, at most `most` of `batch`: few make relays fast, many leave readers fewer fragments."""
-    buses = [bus for bus in problem.buses if bus.source == source]
+    buses = problem.buses_of(source)
     directions = (True, False) if problem.training else (True,)
 
     each = np.arange(1, most + 1)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from snnc.compiler.mapping.buses import make_buses
-from snnc.compiler.mapping.capacity import expected_activity
+from snnc.compiler.mapping.capacity import expected_activity, expected_near
 from snnc.compiler.mapping.cost import network_costs
-from snnc.compiler.mapping.network import Network
+from snnc.compiler.mapping.network import Network, Source
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.schedule import Schedule
 from snnc.compiler.plan import Mode
 from snnc.compiler.target import Target
+
+Gradients: TypeAlias = Literal["auto", "dense", "windowed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,15 +31,47 @@ class Request:
     activity: Mapping[str, float] | None
     capacity: Mapping[str, int] | int | None
     chips: int | None
+    near: Mapping[str, float] | None = None
+    gradient_capacity: Mapping[str, int] | int | None = None
+    gradients: Gradients = "auto"
 
     def problems(self) -> Iterator[Problem]:
-        """One problem for each way to size the windows.
+        """One problem for each way to size the windows, and for each way in which gradients come back to sources of spikes.
 
         Small windows, by the measured activity, save bytes but cost a test for further ones in every iteration; so windows that hold
         everything are tried as well. Whatever the user gave is kept.
         """
         costs, expected = network_costs(self.network), expected_activity(self.network, self.activity)
-        open_ = self.activity and self.capacity is None and self.mode == "exact"
-        for measured in (self.activity, None) if open_ else (self.activity,):
-            buses, bus_of = make_buses(self.network, self.schedule, measured, self.capacity)
-            yield Problem(self.network, self.schedule, buses, bus_of, costs, expected, self.target, self.steps, self.batch, self.mode)
+        likely = expected_near(self.network, self.near, expected)
+        for windowed in self._windowed():
+            for spikes, near in self._sizes(bool(windowed)):
+                buses, bus_of = make_buses(self.network, self.schedule, spikes, self.capacity, near, self.gradient_capacity)
+                yield Problem(
+                    self.network,
+                    self.schedule,
+                    buses,
+                    bus_of,
+                    costs,
+                    expected,
+                    self.target,
+                    self.steps,
+                    self.batch,
+                    self.mode,
+                    likely,
+                    windowed,
+                )
+
+    def _windowed(self) -> tuple[frozenset[Source], ...]:
+        """Sets of sources whose gradients come back in windows: none, and all that may."""
+        none, able = frozenset[Source](), self.network.windowed
+        return tuple(dict.fromkeys({"dense": (none,), "windowed": (able,), "auto": (none, able)}[self.gradients]))
+
+    def _sizes(self, windowed: bool) -> Iterator[tuple[Mapping[str, float] | None, Mapping[str, float] | None]]:
+        """Measured spikes, and neurons that take gradient, to size windows by; None for windows that hold everything."""
+        near = self.near if windowed else None
+        if not self.activity or self.mode != "exact":
+            yield self.activity, near
+            return
+        for entries in (near, None) if near and self.gradient_capacity is None else (near,):
+            for spikes in (self.activity, None) if self.capacity is None else (self.activity,):
+                yield spikes, entries

@@ -82,6 +82,20 @@ class TileRange:
         found = int(np.searchsorted(self._order[0], tile, side="right")) - 1
         return found if found >= 0 and tile < self.starts[found] + self.width else None
 
+    def held_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
+        """Of the samples ``[first, stop)``, how many each of `tiles` handles; arrays of one length."""
+        starts, begin, end = self._order
+        replica = np.maximum(np.searchsorted(starts, tiles, side="right") - 1, 0)
+        there = (tiles >= starts[replica]) & (tiles < starts[replica] + self.width)
+        found: Ints = np.where(there, np.maximum(np.minimum(stop, end[replica]) - np.maximum(first, begin[replica]), 0), 0)
+        return found
+
+    def windows_read(self, first: Ints, stop: Ints) -> Ints:
+        """Of the windows ``[first, stop)`` of samples, in order, how many each of `tiles` reads a part of."""
+        _, begin, end = self._order
+        found: Ints = np.searchsorted(first, end, side="left") - np.searchsorted(stop, begin, side="right")
+        return np.repeat(found, self.width)
+
     def replicas_with(self, sample: int, samples: int) -> range:
         """Replicas that hold some of the samples ``[sample, sample + samples)``."""
         _, first, last = self._order
@@ -121,6 +135,11 @@ class ScatteredRange(TileRange):
         del replica
         index = int(np.searchsorted(self.places, tile))
         return index if index < len(self.places) and self.places[index] == tile else None
+
+    def held_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
+        """As in :class:`TileRange`: all samples on each of `places`."""
+        found: Ints = np.where(np.isin(tiles, self.places), stop - first, 0)
+        return found
 
     def replica_of(self, tile: int) -> int | None:
         """0 when the population lies on `tile`, else None."""

@@ -11,7 +11,7 @@ Data that lies on the reading tile is not moved.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -20,6 +20,8 @@ import numpy as np
 
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.gradient_counts import returned_buses
+from snnc.compiler.mapping.gradient_windows import Reduction, reductions
 from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, mask_words, sample_groups
 from snnc.compiler.mapping.links import Flows
 from snnc.compiler.mapping.network import Layer, Source, learned_rows, learned_scalars
@@ -66,6 +68,11 @@ class Layout:
     loss_tiles: tuple[int, ...]
 
     @cached_property
+    def reductions(self) -> Mapping[str, Reduction]:
+        """How the gradients of sources come back in windows, by bus id."""
+        return reductions(self.problem, self.ranges, {source.buffer: relays for source, relays in self.relays.items()})
+
+    @cached_property
     def ranges(self) -> Mapping[str, TileRange]:
         """Tile ranges by population id."""
         return {layer.id: where for layer, where in zip(self.problem.network.layers, self.placement.ranges, strict=True)}
@@ -83,10 +90,13 @@ class Layout:
         """Tile range of the population `name`."""
         return self.ranges[name]
 
-    def chips_of(self, tiles: Ints) -> range:
-        """Chips of a run of tiles."""
-        per_chip = self.problem.target.tiles_per_chip
-        return range(int(tiles[0]) // per_chip, int(tiles[-1]) // per_chip + 1)
+    def chips_of(self, tiles: Ints) -> Sequence[int]:
+        """Chips of tiles in ascending order."""
+        first, last = self.chip_of(int(tiles[0])), self.chip_of(int(tiles[-1]))
+        if last - first < 2 or tiles[-1] - tiles[0] + 1 == len(tiles):
+            return range(first, last + 1)
+        found: list[int] = np.unique(tiles // self.problem.target.tiles_per_chip).tolist()
+        return found
 
     def chip_of(self, tile: int) -> int:
         """Chip of one tile."""
@@ -96,9 +106,9 @@ class Layout:
         """Sum amounts of tiles over their chips."""
         chips = self.chips_of(tiles)
         if len(chips) == 1:
-            return {chips.start: float(np.sum(amounts))}
-        sums = np.bincount(tiles // self.problem.target.tiles_per_chip - chips.start, weights=amounts, minlength=len(chips))
-        return dict(zip(chips, sums.tolist(), strict=True))
+            return {chips[0]: float(np.sum(amounts))}
+        sums = np.bincount(tiles // self.problem.target.tiles_per_chip - chips[0], weights=amounts)
+        return {chip: float(sums[chip - chips[0]]) for chip in chips}
 
     @property
     def several_chips(self) -> bool:
@@ -163,14 +173,15 @@ def masks_to_relays(layout: Layout) -> Traffic:
         where = layout.range_of(layer)
         for source in layer.sent:
             rows = mask_words(where.neurons, where.columns) if source.kind == "spikes" else where.neurons
-            held = Held(layout, where, FLOAT * rows, rows)
+            masks = 2 if source in layout.problem.windowed else 1
+            held = Held(layout, where, FLOAT * masks * rows, masks * rows)
             for relay in layout.relays[source]:
-                _gather(layout, traffic, where, relay.tile, (relay.sample, relay.samples), held)
-            traffic.sent[where.tiles] += FLOAT * where.tile_samples * np.tile(rows, where.replicas)
+                _gather(layout, traffic, where, relay.tile, (relay.sample, relay.samples), held, masks)
+            traffic.sent[where.tiles] += FLOAT * where.tile_samples * np.tile(masks * rows, where.replicas)
     return traffic
 
 
-def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], held: Held) -> None:
+def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], held: Held, masks: int) -> None:
     """`tile` receives some samples of the rows ``[samples of a replica]`` that the tiles of `where` hold.
 
     Rows of one tile follow each other: all their samples are one piece, fewer are one piece a row.
@@ -179,11 +190,9 @@ def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, sampl
         overlap = common(where.samples[replica], samples)
         own = where.index_of(replica, tile)
         whole = overlap == where.samples[replica][1]
-        traffic.add(
-            tile,
-            overlap * (held.all_bytes - (int(held.bytes[own]) if own is not None else 0)),
-            len(where.neurons) - (own is not None) if whole else held.all_pieces - (int(held.pieces[own]) if own is not None else 0),
-        )
+        mine = (0, 0, 0) if own is None else (int(held.bytes[own]), int(held.pieces[own]), 1)
+        pieces = masks * (len(where.neurons) - mine[2]) if whole else held.all_pieces - mine[1]
+        traffic.add(tile, overlap * (held.all_bytes - mine[0]), pieces)
         for chip, size in held.by_chip[replica].items() if layout.several_chips else ():
             traffic.flows.send(chip, (layout.chip_of(tile),), overlap * size)
 
@@ -192,38 +201,35 @@ def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
     """Before F2 and B2: windows go to every tile that reads them (backward: where weight gradients are formed)."""
     problem, traffic = layout.problem, Traffic.none(layout.problem)
     for bus in problem.buses:
-        readers = [
-            layer
-            for layer in problem.network.layers
-            if any(problem.bus_of[link.id] == bus.id and (link.weight_gradient or not backward) for link in layer.incoming)
-        ]
+        readers = problem.readers(bus, backward=backward)
         if readers:
-            _multicast(layout, traffic, bus, [layout.range_of(layer) for layer in readers])
+            size = problem.backward_bytes(bus) if backward else bus.window_bytes
+            _multicast(layout, traffic, bus, [layout.range_of(layer) for layer in readers], (size, 2 if bus.events else 1))
+    for layer in problem.network.layers if backward else ():
+        for bus in returned_buses(problem, layer):
+            _multicast(layout, traffic, bus, [layout.range_of(layer)], (bus.returned_bytes, 3))
     return traffic
 
 
-def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRange]) -> None:
-    """Each tile reads its own samples of a bus once, however many of its populations do."""
+def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRange], window: tuple[int, int]) -> None:
+    """Each tile reads its own samples of a bus once, however many of its populations do; `window`: bytes of a sample, pieces of a relay."""
+    size, pieces = window
     problem, relays = layout.problem, layout.relays[bus.source]
-    first = np.array([r.sample for r in relays])
-    last = first + np.array([r.samples for r in relays])
-    pieces = 2 if bus.events else 1
+    homes, first, count = np.array([(r.tile, r.sample, r.samples) for r in relays], dtype=np.int64).T
+    stop = first + count
     samples, number = np.zeros(problem.target.tiles), np.zeros(problem.target.tiles)
+    held = np.zeros(len(relays), dtype=np.int64)
     for where in ranges:
-        for replica, (sample, count) in enumerate(where.samples):
-            tiles = where.of(replica)
-            overlapping = np.searchsorted(first, sample + count, side="left") - np.searchsorted(last, sample, side="right")
-            samples[tiles], number[tiles] = np.maximum(samples[tiles], count), np.maximum(number[tiles], overlapping)
-    for relay in relays:
-        replicas = ((where, where.replica_of(relay.tile)) for where in ranges)
-        held = max((common(where.samples[r], (relay.sample, relay.samples)) for where, r in replicas if r is not None), default=0)
-        samples[relay.tile] -= held
-        number[relay.tile] -= held > 0
-        traffic.sent[relay.tile] += relay.samples * bus.window_bytes
-    traffic.received += float(bus.window_bytes) * samples
+        samples[where.tiles] = np.maximum(samples[where.tiles], where.tile_samples)
+        number[where.tiles] = np.maximum(number[where.tiles], where.windows_read(first, stop))
+        held = np.maximum(held, where.held_on(homes, first, stop))
+    np.subtract.at(samples, homes, held)
+    np.subtract.at(number, homes, held > 0)
+    np.add.at(traffic.sent, homes, count * size)
+    traffic.received += float(size) * samples
     traffic.fragments += float(pieces) * number
     if layout.several_chips:
-        origins = [(layout.chip_of(r.tile), (r.sample, r.samples), float(bus.window_bytes)) for r in relays]
+        origins = [(layout.chip_of(r.tile), (r.sample, r.samples), float(size)) for r in relays]
         _over_links(layout, traffic, origins, ranges)
 
 
@@ -393,12 +399,12 @@ def _replicas_over_links(layout: Layout, traffic: Traffic, where: TileRange, sha
             traffic.flows.send(chip, receivers, float(held[chip, part] @ share[part]))
 
 
-def flags_to_one_tile(layout: Layout) -> Traffic:
+def flags_to_one_tile(layout: Layout, limited: Sequence[Bus]) -> Traffic:
     """Before the test for overflow: a flag from every relay of a limited bus."""
     traffic = Traffic.none(layout.problem)
-    flags = sum(relay.tile != 0 for bus in layout.problem.limited for relay in layout.relays[bus.source])
+    flags = sum(relay.tile != 0 for bus in limited for relay in layout.relays[bus.source])
     traffic.add(0, FLOAT * flags, flags)
-    for bus in layout.problem.limited:
+    for bus in limited:
         for relay in layout.relays[bus.source]:
             traffic.flows.send(layout.chip_of(relay.tile), (0,), FLOAT)
     return traffic

@@ -58,7 +58,7 @@ def main() -> None:
         results.append(judge(np.load(outputs)["fired"], data["test_y"]))
         print(f"test accuracy {moment}: {results[-1][0]:.4f} (snnTorch itself: {facts['test_accuracy']:.4f})", flush=True)
         if moment == "as compiled":
-            snnc("train", folder, "--data", HERE / "digits.npz", "--epochs", 1)
+            snnc("train", folder, "--data", HERE / "digits.npz", "--epochs", 1, "--record", 2)
     snnc("inspect", folder, "--format", "text")
     snnc("inspect", folder, "--format", "html", "-o", work / "report.html")
 

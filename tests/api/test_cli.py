@@ -1,6 +1,7 @@
 """The command line: results on stdout, one coded line on stderr for every error, nothing half-written."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -192,6 +193,30 @@ def test_activity_is_measured_on_the_given_data(project, data, tmp_path, capsys)
     arguments = ["compile", str(project), "--steps", "8", "--data", str(data), "-o", str(tmp_path / "q"), "--json"]
     assert cli.run_command(arguments) == 0
     assert json.loads(capsys.readouterr().out)["plan"]["activity"] == "measured on d.npz"
+
+
+def test_a_gradient_window_is_kept_and_said(tmp_path, data, capsys):
+    net = snnc.Sequential(6, snnc.Dense(900), snnc.LIF(beta=0.8), snnc.Dense(400), snnc.LIF(), snnc.Dense(3), snnc.LI(), name="wide")
+    snnc.compile(net, loss="ce_mean_membrane", batch=10, output=tmp_path / "p").close()
+    arguments = [
+        "compile",
+        str(tmp_path / "p"),
+        "--loss",
+        "ce_mean_membrane",
+        "--steps",
+        "8",
+        "--gradient-window",
+        "-0.1",
+        "--data",
+        str(data),
+    ]
+    assert cli.run_command([*arguments, "-o", str(tmp_path / "q")]) == 0
+    assert re.search(r"gradients come back in windows of \d+ of 900 neurons", capsys.readouterr().out)
+    assert cli.run_command([*arguments, "-o", str(tmp_path / "r"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["plan"]["windowed_gradients"]
+    assert all(row["entries"] <= row["width"] for row in found)
+    assert json.loads((tmp_path / "r" / "model" / "options.json").read_text())["gradient_window"] == [-0.1, None]
+    refused(capsys, ["compile", tmp_path / "p", "--gradient-window", "0.2,0.1", "-o", tmp_path / "s"], "SNNC-E")
 
 
 FORMATS = {

@@ -2,6 +2,7 @@
 
 import json
 import os
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -36,6 +37,18 @@ def model(tmp_path, monkeypatch):
     snnc.write_onnx(network().graph(), tmp_path / "small.onnx")
     monkeypatch.chdir(tmp_path)
     return "small.onnx"
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """A small machine of its own kind."""
+    text = (files("snnc.compiler.targets") / "gc200.toml").read_text()
+    text = (
+        text.replace('"ipu2"', '""')
+        .replace("tiles_per_chip = 1472", "tiles_per_chip = 16")
+        .replace("tile_bytes = 638976", "tile_bytes = 40000")
+    )
+    (tmp_path / "tiny.toml").write_text(text)
 
 
 def run(*arguments):
@@ -101,16 +114,17 @@ def test_activity_is_measured_on_data(model, capsys):
         (["--estimate-only", "--activity", 1.5, "--steps", 9], "SNNC-E528"),
         (["--estimate-only", "--steps", 9, "--batch", 0], "SNNC-E528"),
         (["--estimate-only", "--steps", 9, "--target", "gc3000"], "SNNC-E301"),
-        (["--estimate-only", "--steps", 9, "--batch", 10**7], "SNNC-E313"),
+        (["--estimate-only", "--steps", 9, "--batch", 5000, "--target", "tiny.toml"], "SNNC-E313"),
         (["--steps", 9], "SNNC-E520"),
     ],
 )
+@pytest.mark.usefixtures("tiny")
 def test_what_cannot_be_estimated_is_one_coded_line(model, capsys, arguments, code):
     assert run(model, *arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.splitlines()[-1].startswith(f"error: {code}: ")
-    assert os.listdir() == [model]
+    assert sorted(os.listdir()) == sorted([model, "tiny.toml"])
 
 
 def test_an_open_number_of_steps_is_asked_for():

@@ -40,8 +40,15 @@ EVIL = ['"; system("touch x"); //', "<script>alert(1)</script>", "</script><img 
 
 
 @cache
-def planned(label: str = "hidden", target: str = "gc200") -> tuple[Plan, StepProgram]:
+def mapped() -> tuple[Plan, StepProgram]:
     program = w1()
+    activity = {"x0": 0.05, "p0_o0": 0.05}
+    return make_plan(program, load_target("gc200"), steps=100, batch=64, activity=activity, activity_source="measured", effort=0), program
+
+
+def planned(label: str = "hidden") -> tuple[Plan, StepProgram]:
+    """W1 on a GC200, with `label` in every name."""
+    plan, program = mapped()
     program = replace(
         program,
         name=label,
@@ -49,10 +56,8 @@ def planned(label: str = "hidden", target: str = "gc200") -> tuple[Plan, StepPro
         inputs=tuple(replace(i, label=label) for i in program.inputs),
         assumptions=(label,),
     )
-    plan = make_plan(
-        program, load_target(target), steps=100, batch=64, activity={"x0": 0.05, "p0_o0": 0.05}, activity_source=f"measured: {label}"
-    )
-    return plan, program
+    populations = tuple(replace(p, label=f"{label} {p.id}") for p in plan.populations)
+    return replace(plan, name=label, populations=populations, activity_source=f"measured: {label}"), program
 
 
 class Page(HTMLParser):
@@ -84,9 +89,8 @@ def test_text_tells_the_plan_in_six_lines_and_a_row_for_each_layer() -> None:
 
 
 @pytest.mark.parametrize("fmt", FORMATS)
-@pytest.mark.parametrize("target", ["gc200", "m2000", "pod16"])
-def test_every_format_is_written_without_a_program_too(fmt: str, target: str) -> None:
-    assert len(write(Subject(planned(target=target)[0], {}), fmt)) > 500
+def test_every_format_is_written_without_a_program_too(fmt: str) -> None:
+    assert len(write(Subject(planned()[0], {}), fmt)) > 500
 
 
 def test_json_holds_the_numbers_of_the_plan() -> None:
@@ -143,10 +147,6 @@ def test_the_map_has_a_cell_for_every_tile() -> None:
     assert len(titled) == 1472
     assert len({(r.get("x"), r.get("y")) for r in titled}) == 1472
     assert len({r.get("x") for r in titled}) == 46
-
-
-def test_the_map_of_a_large_machine_stays_small() -> None:
-    assert len(render(planned(target="pod16")[0], "svg")) < 400_000
 
 
 def test_emulated_cycles_stand_beside_predicted_ones() -> None:

@@ -178,6 +178,19 @@ def test_two_plans_stand_side_by_side(tmp_path: Path) -> None:
         silent(one)
 
 
+@pytest.mark.parametrize(("times", "limit"), [(1, "limit of a tile"), (100, "times as high")])
+def test_the_limit_of_a_tile_is_drawn_or_told(tmp_path: Path, times: int, limit: str) -> None:
+    plan = made_plan(layers=2)
+    small = replace(plan, target=replace(plan.target, tile_bytes=times * plan.target.tile_bytes))
+    with opened(page(tmp_path, Subject(small, {}))) as one:
+        assert limit in one.page.inner_text(".occupancy .plot")
+        heights = one.page.locator(".occupancy .column").evaluate_all(
+            "all => all.map(c => Array.from(c.querySelectorAll('span')).reduce((sum, s) => sum + s.getBoundingClientRect().height, 0))"
+        )
+        assert 0.2 < max(heights) / 240 < 1
+        silent(one)
+
+
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
     plan = replace(made_plan(layers=2, label=EVIL), name=EVIL)
     trains = tuple(replace(t, label=EVIL) for t in recorded(2).trains)

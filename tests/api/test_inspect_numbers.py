@@ -113,6 +113,26 @@ def test_replicas_read_only_their_own_samples_and_exchange_gradients() -> None:
     np.testing.assert_array_equal(subject.traffic.by_kind["spikes to relays"], [[11 * 2 * 8, 0], [0, 11 * 2 * 8]])
 
 
+def test_a_tile_of_several_layers_reads_a_window_once() -> None:
+    plan = hand()
+    both = replace(population(2, "other", 3, [4], 1, BATCH), stage=1)
+    more = replace(plan, populations=(*plan.populations, both), connections=(*plan.connections, ConnectionPlan("c2", "b1", 0, "p2")))
+    found = flows(Subject(more, {}))
+    assert ("p0", "p2", "windows") not in found
+    assert found["p0", "p1", "windows"] == 11 * 4 * 84
+    halves = replace(population(1, "readout", 3, [4, 6], 1, BATCH // 2), stage=1)
+    split = replace(more, populations=(plan.populations[0], halves, both))
+    found = flows(Subject(split, {}))
+    assert found["p0", "p1", "windows"] == 11 * 4 * 84
+    assert found["p0", "p2", "windows"] == 11 * 2 * 84, "the samples that tile 4 does not read already"
+
+
+def test_windows_hold_whole_words() -> None:
+    plan = hand()
+    odd = replace(plan, buses=(replace(plan.buses[0], capacity=19), plan.buses[1]))
+    assert flows(Subject(odd, told())) == flows(Subject(plan, told()))
+
+
 def test_places_are_read_off_the_blocks() -> None:
     places = locate(hand(replicas=2))
     hidden = places.layers[0]
@@ -148,6 +168,9 @@ def test_limits_name_the_superstep_the_tile_and_the_layer() -> None:
     assert time.share == pytest.approx(2200 / 4350)
     assert memory.sentence.startswith("The fullest tile, 1 (hidden), holds 10 of 624 KiB (2 %), most of it gradients")
     assert balance.share == pytest.approx(2400 / 16 / 1600)
+    bounded = Subject(replace(hand(), bound_cycles=1450.0), told()).limits[2]
+    assert bounded.share == pytest.approx(1450 / 4350)
+    assert bounded.sentence.startswith("The step takes 3 times as long as with all work spread evenly")
 
 
 def test_an_exchange_that_limits_tells_what_moves() -> None:

@@ -1,53 +1,80 @@
 """The bytes that a report counts between layers against those that the emulator moves for the emitted program."""
 
+import numpy as np
 import pytest
-from poplar_projects import project
+from poplar_projects import STEPS, Project, machine, project, spiking_recurrent
+from test_any_mapping import random_placement
 
+from snnc.backends.poplar.emit import emit_poplar
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lower import lower
+from snnc.compiler.mapping.mapper import make_plan
+from snnc.compiler.optimizers import Adam
 from snnc.inspect import Subject, summarise
 
 MOVED = {"F1": "spikes to relays", "F2": "windows", "B1": "deltas", "B2": "windows, backward"}
 
 
+def step_of(case):
+    """Supersteps of the emulator's profile behind one training step, and what the report counts by kind."""
+    engine = case.open()
+    inputs, target = case.data()
+    engine.train_batch(inputs, target, 0.01)
+    traffic = Subject(case.plan, summarise(case.program)).traffic
+    counted = {}
+    for flow in traffic.flows:
+        counted[flow.kind] = counted.get(flow.kind, 0) + flow.bytes
+    return engine.profile()["emulator"]["steps"], counted, traffic
+
+
+def moved(step):
+    return step["bytes_within_ipus"] + step["bytes_between_ipus"]
+
+
+def check_iterations(case, steps, counted):
+    for step in steps:
+        kind = MOVED.get(step["name"].split(" ")[0])
+        if kind is not None:
+            # The number of the iteration goes to tiles that work, 4 bytes each time; nothing else is missing.
+            rest, readers = moved(step) * case.plan.iterations / step["executions"] - counted[kind], case.plan.iterations * 4
+            assert rest % readers == 0, (kind, moved(step), counted[kind])
+            assert 0 <= rest // readers <= case.plan.target.tiles, (kind, moved(step), counted[kind])
+
+
 @pytest.mark.parametrize("name", ["recurrent", "feedback", "learnable"])
 def test_bytes_between_layers_are_those_of_the_emitted_program(name):
     case = project(name)
-    engine = case.open()
-    inputs, target = case.data()
-    before = {s["name"]: s["bytes_within_ipus"] + s["bytes_between_ipus"] for s in engine.profile()["emulator"]["steps"]}
-    engine.train_batch(inputs, target, 0.01)
-    subject = Subject(case.plan, summarise(case.program))
-    for step in engine.profile()["emulator"]["steps"]:
-        kind = MOVED.get(step["name"].split(" ")[0])
-        if kind is None:
-            continue
-        emulated = step["bytes_within_ipus"] + step["bytes_between_ipus"] - before.get(step["name"], 0)
-        counted = sum(flow.bytes for flow in subject.traffic.flows if flow.kind == kind)
-        assert counted > 0, kind
-        # The number of the iteration goes to tiles that work, 4 bytes each time; nothing else is missing.
-        rest, readers = emulated - counted, case.plan.iterations * 4
-        assert rest % readers == 0, (kind, emulated, counted)
-        assert 0 <= rest // readers <= case.plan.target.tiles, (kind, emulated, counted)
+    steps, counted, _ = step_of(case)
+    assert {"F1", "F2", "B1", "B2"} <= {step["name"].split(" ")[0] for step in steps}
+    check_iterations(case, steps, counted)
+
+
+@pytest.mark.parametrize(("seed", "copies"), [(1, 1), (5, 5)])
+def test_bytes_of_replicas_are_those_of_the_emitted_program(tmp_path, seed, copies):
+    graph = spiking_recurrent(np.random.default_rng(3))
+    program = lower(graph, loss=parse_loss("ce_mean_membrane"), loss_output="y", optimizer=Adam(1e-2), steps=STEPS)
+    machines = machine(60, 2) if copies == 1 else machine(20, copies)
+    plan = make_plan(program, machines, steps=STEPS, batch=5, placer=random_placement(np.random.default_rng(seed), copies))
+    assert any(p.replicas > 1 for p in plan.populations)
+    case = Project(program, plan, emit_poplar(program, plan, tmp_path / "project"))
+    steps, counted, _ = step_of(case)
+    check_iterations(case, steps, counted)
+    new = [step for step in steps if step["name"].startswith("copy") and len(set(step["name"].split()[1::2])) == 1]
+    assert sum(moved(step) / step["executions"] for step in new) == pytest.approx(counted["new weights"])
 
 
 @pytest.mark.parametrize("name", ["recurrent", "feedback"])
 def test_bytes_of_new_weights_are_those_of_the_emitted_program(name):
-    case = project(name)
-    engine = case.open()
-    inputs, target = case.data()
-    engine.train_batch(inputs, target, 0.01)
-    moved = Subject(case.plan, summarise(case.program)).traffic.flows
-    copies = [s for s in engine.profile()["emulator"]["steps"] if s["name"].startswith("copy") and s["name"].endswith("_rows")]
-    emulated = sum((s["bytes_within_ipus"] + s["bytes_between_ipus"]) / s["executions"] for s in copies)
-    assert sum(flow.bytes for flow in moved if flow.kind == "weights to copies") == emulated > 0
+    steps, counted, _ = step_of(project(name))
+    copies = [step for step in steps if step["name"].startswith("copy") and step["name"].endswith("_rows")]
+    assert sum(moved(step) / step["executions"] for step in copies) == counted["weights to copies"] > 0
 
 
 def test_bytes_over_links_are_those_of_the_emitted_program():
     case = project("learnable")
-    engine = case.open()
-    inputs, target = case.data()
-    engine.train_batch(inputs, target, 0.01)
-    chips = Subject(case.plan, summarise(case.program)).traffic.by_kind["windows"]
-    step = next(s for s in engine.profile()["emulator"]["steps"] if s["name"].startswith("F2"))
+    steps, _, traffic = step_of(case)
+    chips = traffic.by_kind["windows"]
+    step = next(s for s in steps if s["name"].startswith("F2"))
     rest = step["bytes_between_ipus"] - (chips.sum() - chips.trace())
     assert chips.sum() > chips.trace(), "windows cross from one chip to the other"
     assert rest % (4 * case.plan.iterations) == 0

@@ -36,7 +36,7 @@ def test_the_balance_bound_never_exceeds_the_prediction(
     names = ["x0", *(f"p{n}" for n in range(len(widths)))]
     wires = [Wire(a, b) for a, b in itertools.pairwise(names)]
     net = program(dict(zip(names, [7, *widths], strict=True)), wires, training=training, input_kind=kind)
-    plan = make_plan(net, machine(tiles, chips), steps=steps, batch=batch)
+    plan = make_plan(net, machine(tiles, chips), steps=steps, batch=batch, effort=0)
     assert 0 < plan.bound_cycles <= plan.cycles * (1 + 1e-12)
     assert plan.ideal_cycles > 0
 
@@ -65,7 +65,7 @@ def test_the_ideal_bound_of_w1_is_what_a_hand_computation_gives() -> None:
     ids = batch * 2 * (spikes + hidden)  # two bytes each; both readers of the hidden spikes see them with one lag
     target = load_target("gc200")
     expected = steps * (issues / tiles + ids / (4 * tiles) + 2 * target.sync_cycles)
-    plan = make_plan(w1(), target, steps=steps, batch=batch)
+    plan = make_plan(w1(), target, steps=steps, batch=batch, effort=0)
     assert plan.ideal_cycles == pytest.approx(expected)
     assert plan.ideal_cycles < plan.bound_cycles
 
@@ -74,3 +74,13 @@ def test_bounds_and_strategy_are_kept_in_the_plan_file() -> None:
     plan = make_plan(w1(), load_target("gc200"), steps=10, batch=8)
     again = Plan.from_json(plan.to_json())
     assert (again.bound_cycles, again.ideal_cycles, again.strategy) == (plan.bound_cycles, plan.ideal_cycles, "snnc")
+
+
+def test_wider_vectors_lower_the_ideal_bound() -> None:
+    net = program({"x0": 16, "p0": 16, "p1": 8}, [Wire("x0", "p0"), Wire("p0", "p1")])
+    two = machine(1)
+    four = replace(two, compute=replace(two.compute, fp32_width=4))
+    unknown = replace(two, compute=replace(two.compute, fp32_width=0))
+    barriers = 2 * 4 * two.sync_cycles
+    plans = [make_plan(net, target, steps=4, batch=3).ideal_cycles - barriers for target in (two, four, unknown)]
+    assert plans == pytest.approx([plans[0], plans[0] / 2, plans[0]])

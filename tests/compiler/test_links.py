@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import networkx as nx
@@ -142,3 +143,15 @@ def _check_trees(routes: Routes, moved: Flows) -> None:
         assert set(load.values()) == {size}
         assert len({b for _, b in load}) == len(load)
         assert receivers <= {b for _, b in load}
+
+
+@pytest.mark.parametrize("chips", [2, 3, 4, 6])
+def test_layers_in_a_row_lie_on_chips_in_the_order_of_their_numbers_and_no_order_loads_wires_less(chips: int) -> None:
+    """Placement puts consecutive stages on consecutive chips; windows go on, deltas come back."""
+    routes = find_routes(machine(chips))
+
+    def busiest(order: tuple[int, ...]) -> float:
+        there = [(a, (b,), 100.0) for a, b in itertools.pairwise(order)]
+        return routes.cycles(flows(*there, *((b, (a,), size) for a, (b,), size in there)))
+
+    assert busiest(tuple(range(chips))) == min(map(busiest, itertools.permutations(range(chips))))

@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_mapping_nets import Wire, program, w1
 
-from snnc.compiler.mapping import make_plan
+from snnc.compiler.mapping import make_plan, search
 from snnc.compiler.mapping.errors import BaselineTooBigError, NoPartitionerError, StrategyError
+from snnc.compiler.mapping.predict import supersteps
 from snnc.compiler.mapping.strategies import Deal, at_random, check_strategy, linear, partition
 from snnc.compiler.mapping.strategies.partition import Flow
+from snnc.compiler.mapping.traffic import deltas_to_sources, windows_to_blocks
 from snnc.compiler.plan import Plan
 from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
@@ -183,7 +185,7 @@ def test_the_same_baseline_twice_is_the_same_plan() -> None:
 
 @pytest.mark.parametrize("strategy", ["linear", "random", "greedy"])
 def test_snnc_is_faster_than_every_baseline_on_w1(strategy: str) -> None:
-    mine, theirs = (make_plan(w1(), load_target("gc200"), steps=20, batch=64, strategy=s) for s in ("snnc", strategy))
+    mine, theirs = (make_plan(w1(), load_target("gc200"), steps=20, batch=64, strategy=s, effort=0) for s in ("snnc", strategy))
     assert mine.cycles < theirs.cycles
 
 
@@ -197,3 +199,24 @@ def test_metis_alone_makes_a_plan() -> None:
     pytest.importorskip("pymetis")
     plan = make_plan(w1(), load_target("gc200"), steps=5, batch=8, strategy="metis")
     assert plan.strategy == "metis"
+
+
+def test_data_reach_exactly_the_scattered_tiles_that_read_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    priced = []
+    monkeypatch.setattr(search, "supersteps", lambda layout: priced.append(layout) or supersteps(layout))
+    net = program({"x0": 30, "p0": 12, "p1": 9}, [Wire("x0", "p0"), Wire("p0", "p1")])
+    make_plan(net, machine(40), steps=3, batch=4, strategy="random")
+    layout = next(found for found in priced if np.diff(found.ranges["p0"].tiles).max() > 1)
+    readers = np.zeros(40, dtype=bool)
+    for where in layout.ranges.values():
+        readers[where.tiles] = True
+    for relays in layout.relays.values():
+        for relay in relays:
+            readers[relay.tile] = False
+    got = windows_to_blocks(layout).received > 0
+    assert np.array_equal(got & readers, readers)
+    deltas = deltas_to_sources(layout).received > 0
+    assert np.array_equal(np.nonzero(deltas)[0], layout.ranges["p0"].tiles)
+    for where in layout.ranges.values():
+        assert [where.index_of(0, tile) for tile in where.tiles] == list(range(where.width))
+        assert all(where.index_of(0, tile) is None for tile in set(range(40)) - set(where.tiles.tolist()))

@@ -48,7 +48,8 @@ def make_runs(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[Flo
     for index, size in enumerate(sizes):
         parts = math.ceil(size / length)
         layers.append(np.full(parts, index, dtype=np.int64))
-        neurons.append(np.diff(np.linspace(0, size, parts + 1).astype(np.int64)))
+        bounds: Ints = np.linspace(0, size, parts + 1).astype(np.int64)
+        neurons.append(bounds[1:] - bounds[:-1])
     layer, count = np.concatenate(layers), np.concatenate(neurons)
     return Runs(layer, count, count * np.asarray(works)[layer])
 

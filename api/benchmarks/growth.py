@@ -1,0 +1,65 @@
+"""Compile time and memory over the number of weights, beside lines of linear growth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from snnc.exploring.plot import GAP, HEIGHT, LEFT, TOP, WIDTH, Mark, Panel, render, short
+from snnc.inspect.palette import LAYERS
+
+MEASURED: Final = LAYERS[0]
+LINEAR: Final = "#9aa5b1"
+Row = Mapping[str, Any]
+
+
+def draw_growth(rows: Sequence[Row]) -> str:
+    """Draw measured seconds and MB to the emitted project over weights, both axes logarithmic, as SVG; rows without a plan are left out."""
+    known = sorted((row for row in rows if row.get("fits")), key=lambda row: row["weights"])
+    panels = [
+        _panel(0, "seconds to the emitted project", known, lambda row: row["compile_s"]),
+        _panel(1, "peak memory of the compiler, MB", known, lambda row: row["peak_rss_mb"]),
+    ]
+    legend = [("measured on this machine", MEASURED), ("linear in the weights, from the largest", LINEAR)]
+    return render("compilation", "weights", panels, legend, "")
+
+
+def _panel(index: int, title: str, rows: Sequence[Row], value: Callable[[Row], float]) -> Panel:
+    left = LEFT + index * (WIDTH + GAP)
+    low_x, high_x = _decades([row["weights"] for row in rows])
+    low_y, high_y = _decades([value(row) for row in rows])
+
+    def place(weights: float, at: float) -> tuple[float, float]:
+        x = left + WIDTH * (math.log10(weights) - low_x) / (high_x - low_x)
+        return round(x, 1), round(TOP + HEIGHT * (1 - (math.log10(at) - low_y) / (high_y - low_y)), 1)
+
+    columns = tuple((place(10.0**k, 10.0**low_y)[0], short(10.0**k)) for k in range(low_x, high_x + 1))
+    ticks = tuple((place(10.0**low_x, 10.0**k)[1], short(10.0**k)) for k in range(low_y, high_y + 1))
+    lines, marks = [], []
+    if rows:
+        places = [place(row["weights"], value(row)) for row in rows]
+        lines.append((_text(places), MEASURED, False))
+        lines.append((_text(_straight(rows[-1]["weights"], value(rows[-1]), low_x, low_y, place)), LINEAR, True))
+        marks = [
+            Mark(x, y, MEASURED, f"{row['net']}: {row['weights']:,} weights, {row['compile_s']:.2f} s, {row['peak_rss_mb']:,.0f} MB", True)
+            for (x, y), row in zip(places, rows, strict=True)
+        ]
+    return Panel(title, left, ticks, columns, left + WIDTH, left + WIDTH / 2, tuple(lines), tuple(marks))
+
+
+def _straight(
+    weights: float, at: float, low_x: int, low_y: int, place: Callable[[float, float], tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """Slope 1 from the largest network down to the edge of the axes."""
+    shrink = min(math.log10(weights) - low_x, math.log10(at) - low_y)
+    return [place(weights / 10**shrink, at / 10**shrink), place(weights, at)]
+
+
+def _decades(values: Sequence[float]) -> tuple[int, int]:
+    low, high = math.floor(math.log10(min(values, default=1.0))), math.ceil(math.log10(max(values, default=10.0)))
+    return low, max(high, low + 1)
+
+
+def _text(places: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x},{y}" for x, y in places)

@@ -1,0 +1,57 @@
+"""Expected trip counts of what windowed input gradients add to blocks and relays."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from snnc.compiler.mapping.buses import Bus
+from snnc.compiler.mapping.cost import VALUE_SWEEP, column_sweeps
+from snnc.compiler.mapping.network import Layer
+from snnc.compiler.mapping.problem import Problem
+
+
+def returned_buses(problem: Problem, layer: Layer) -> tuple[Bus, ...]:
+    """Buses over which gradients come back to `layer` in windows."""
+    mine = dict.fromkeys(problem.bus_of[link.id] for link in layer.outgoing if problem.returns(link))
+    return tuple(problem.bus[b] for b in mine)
+
+
+def near_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
+    """Counts of the backward codelet of a block: partial products of what comes in, and its own neurons in what comes back."""
+    entries = sum(problem.near_events(problem.bus[problem.bus_of[link.id]]) for link in layer.incoming if problem.returns(link))
+    buses = returned_buses(problem, layer)
+    links = sum(problem.returns(link) for link in layer.incoming)
+    found = {
+        "entries": samples * entries,
+        "sweeps": samples * column_sweeps(columns, VALUE_SWEEP) * links,
+        "held": samples * columns * links,
+        "samples": samples * len(buses),
+        "searches": 0.0,
+        "ids": 0.0,
+    }
+    for bus in buses:
+        near = problem.near_events(bus)
+        spikes = min(problem.events(bus.source), bus.capacity, near)
+        found["searches"] = found["searches"] + samples * (expected_halvings(spikes) + expected_halvings(near - spikes))
+        found["ids"] = found["ids"] + samples * columns * near / bus.source.width
+    return found
+
+
+def expected_halvings(mean: float) -> float:
+    """Expected halvings of a search in N ids, ``floor(log2 N) + 1``, for N of Poisson distribution (normal approximation).
+
+    Examples
+    --------
+    >>> round(expected_halvings(100.0), 2)
+    7.0
+    >>> expected_halvings(0.0)
+    0.0
+    """
+    if mean <= 0:
+        return 0.0
+    found, power = 1.0 - math.exp(-mean), 2
+    while power < 2 * mean + 8:
+        found += 0.5 * math.erfc((power - 0.5 - mean) / math.sqrt(2 * mean))
+        power *= 2
+    return found

@@ -1,0 +1,132 @@
+"""What windowed input gradients move and compute outside of blocks: reduction, last sums on relays, windows back to the sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from snnc.compiler.mapping.buses import Bus
+from snnc.compiler.mapping.cost import worker_cycles
+from snnc.compiler.mapping.gradient_windows import Reduction
+from snnc.compiler.mapping.grouping import Floats, Ints
+from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.traffic import FLOAT, Layout, Traffic
+from snnc.compiler.plan import Relay
+
+
+def partials_to_sums(layout: Layout) -> Traffic:
+    """Before B3: partial products go to the tiles that add them; a tile takes one fragment from each producer of each part."""
+    traffic = Traffic.none(layout.problem)
+    for reduction in layout.reductions.values():
+        table = reduction.table
+        for (sample, samples), tiles in reduction.producers.items():
+            here = (table["sample"] >= sample) & (table["sample"] < sample + samples)
+            _partials(layout, traffic, {name: column[here] for name, column in table.items()}, tiles)
+            np.add.at(traffic.sent, tiles, float(FLOAT * samples * reduction.capacity))
+    return traffic
+
+
+def _partials(layout: Layout, traffic: Traffic, table: Mapping[str, Ints], tiles: Ints) -> None:
+    """Partial products of the producers on `tiles`, for one range of samples."""
+    keys, at = np.unique(np.stack([table["tile"], table["part"]]), axis=1, return_inverse=True)
+    at = at.ravel()
+    size: Floats = FLOAT * np.bincount(at, weights=table["samples"] * table["entries"]).astype(np.float64)
+    first, count = np.zeros(len(size), dtype=np.int64), np.zeros(len(size), dtype=np.int64)
+    first[at], count[at] = table["first"], table["producers"]
+    # Producers on the adding tile, and on its chip, among [first, first + count).
+    rows = np.repeat(np.arange(len(size)), count)
+    source = tiles[np.repeat(first, count) + np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)]
+    own = np.bincount(rows, weights=source == keys[0][rows], minlength=len(size))
+    np.add.at(traffic.received, keys[0], size * (count - own))
+    np.add.at(traffic.fragments, keys[0], count - own)
+    _over_links(layout, traffic, source, keys[0][rows], size[rows])
+
+
+def add_sums_to_relays(layout: Layout, traffic: Traffic) -> None:
+    """Before B1: the sums of stage one go to the relays of their samples."""
+    for bus_id, reduction in layout.reductions.items():
+        relays = layout.relays[layout.problem.bus[bus_id].source]
+        table = _by_sample(reduction.table)
+        relay = np.searchsorted([r.sample for r in relays], table["sample"], side="right") - 1
+        to = np.array([r.tile for r in relays])[relay]
+        moved = to != table["tile"]
+        size = FLOAT * table["entries"].astype(np.float64)
+        np.add.at(traffic.received, to[moved], size[moved])
+        np.add.at(traffic.sent, table["tile"][moved], size[moved])
+        pieces = np.unique(np.stack([to, table["part"], table["tile"]])[:, moved], axis=1)
+        np.add.at(traffic.fragments, pieces[0], 1.0)
+        _over_links(layout, traffic, table["tile"], to, size)
+
+
+def _over_links(layout: Layout, traffic: Traffic, source: Ints, to: Ints, size: Floats) -> None:
+    """Bytes that cross chips between tiles, element by element."""
+    if not layout.several_chips:
+        return
+    per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
+    pairs = np.bincount(source // per_chip * chips + to // per_chip, weights=size, minlength=chips * chips)
+    for pair in np.flatnonzero(pairs).tolist():
+        traffic.flows.send(pair // chips, (pair % chips,), float(pairs[pair]))
+
+
+def _by_sample(table: Mapping[str, Ints]) -> dict[str, Ints]:
+    """One row for each sample of each vertex."""
+    rows = np.repeat(np.arange(len(table["tile"])), table["samples"])
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(table["samples"]) - table["samples"], table["samples"])
+    return {**{name: column[rows] for name, column in table.items()}, "sample": table["sample"][rows] + within}
+
+
+def reduced_bytes(layout: Layout) -> Ints:
+    """Bytes of the sums of stage one on every tile."""
+    found = np.zeros(layout.problem.target.tiles, dtype=np.int64)
+    for reduction in layout.reductions.values():
+        table = reduction.table
+        np.add.at(found, table["tile"], FLOAT * table["samples"] * table["entries"])
+    return found
+
+
+def add_reduction(layout: Layout, load: Any) -> None:
+    """Stage one: a vertex for each piece."""
+    problem = layout.problem
+    for reduction in layout.reductions.values():
+        table = reduction.table
+        rows = (table["samples"] * table["entries"] + 1) // 2
+        cycles = worker_cycles(problem.costs["reduce_partials"], rows=rows, products=rows * table["producers"])
+        load.add_all(table["tile"], problem.target.vertex_start_cycles + cycles)
+
+
+def add_last_sums(layout: Layout, load: Any) -> None:
+    """Stage two, on the relays: as many vertices as workers share a relay's window; the first entries are the full ones."""
+    problem = layout.problem
+    for bus_id, reduction in layout.reductions.items():
+        bus = problem.bus[bus_id]
+        known: dict[int, list[float]] = {}
+        for relay in layout.relays[bus.source]:
+            if relay.samples not in known:
+                known[relay.samples] = list(_last_cycles(problem, bus, reduction, relay))
+            load.add_all(np.full(len(known[relay.samples]), relay.tile), np.array(known[relay.samples]))
+
+
+def _last_cycles(problem: Problem, bus: Bus, reduction: Reduction, relay: Relay) -> list[float]:
+    found = []
+    for samples, entries in relay_pieces(problem, bus, relay):
+        rows = samples * ((entries + 1) // 2)
+        cycles = worker_cycles(problem.costs["gradient_window"], samples=samples, rows=rows, products=rows * reduction.parts)
+        found.append(problem.target.vertex_start_cycles + float(cycles))
+    return found
+
+
+def relay_pieces(problem: Problem, bus: Bus, relay: Relay) -> list[tuple[int, float]]:
+    """Samples, and expected entries of each, of the vertices that share a relay's window."""
+    workers, capacity, near = problem.target.workers, bus.gradient_capacity, problem.near_events(bus)
+    if relay.samples >= workers:
+        return [(relay.samples // workers + (w < relay.samples % workers), near) for w in range(workers)]
+    pairs = (capacity + 1) // 2
+    parts = min(workers // relay.samples, pairs)
+    found, at = [], 0
+    for part in range(parts):
+        entries = min(2 * (pairs // parts + (part < pairs % parts)), capacity - at)
+        found.append((1, float(min(max(near - at, 0.0), entries))))
+        at += entries
+    return found * relay.samples
