@@ -70,7 +70,7 @@ def assumed_activity(program: StepProgram, value: float) -> Activity:
 
 
 def _sending(program: StepProgram) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(c.source_buffer for c in program.connections if c.event_driven))
+    return tuple(dict.fromkeys(c.source_buffer for c in program.connections if program.buffers[c.source_buffer].kind == "spikes"))
 
 
 def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: str) -> Activity:
