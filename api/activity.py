@@ -34,6 +34,8 @@ class Activity:
         Where it was measured.
     near, near_peak
         The same of neurons that take gradient (that spiked, or are inside the support of their surrogate), where that is bounded.
+    rates
+        A step, of each single value of a buffer that was measured.
     """
 
     mean: Mapping[str, float]
@@ -41,6 +43,7 @@ class Activity:
     source: str
     near: Mapping[str, float] = field(default_factory=dict)
     near_peak: Mapping[str, int] = field(default_factory=dict)
+    rates: Mapping[str, Array] = field(default_factory=dict)
 
     def capacities(self, program: StepProgram) -> dict[str, int]:
         """Return windows that hold a quarter more than the busiest step that was seen."""
@@ -91,7 +94,8 @@ def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: 
                     near.setdefault(name, []).append(taking.sum(axis=-1))
     counts = {name: memory[name].reshape(steps, batch, -1).sum(axis=-1) for name in sending}
     mean = {name: float(memory[name].mean()) for name in sending}
+    rates = {name: memory[name].mean(axis=(0, 1)) for name in sending}
     entries = {name: np.array(rows) for name, rows in near.items() if name in sending}
     shares = {name: float(rows.mean()) / memory[name].shape[-1] for name, rows in entries.items()}
     peaks = {name: int(rows.max()) for name, rows in entries.items()}
-    return Activity(mean, {name: int(count.max()) for name, count in counts.items()}, source, shares, peaks)
+    return Activity(mean, {name: int(count.max()) for name, count in counts.items()}, source, shares, peaks, rates)

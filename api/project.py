@@ -31,6 +31,8 @@ from snnc.loading import load_project
 from snnc.options import OPTIONS_FILE, REFERENCE, Options, to_data
 
 DEFAULT_BATCH = 32
+FILLED = 0.5
+"""Part of its places with an entry from which on a sparse weight is no smaller than a dense one: each takes 8 bytes."""
 Trainable: TypeAlias = Weighted | Population
 PROFILE = "model/profile.json"
 """What the emulator counted in the last run."""
@@ -65,7 +67,7 @@ def compile_graph(graph: Graph, chosen: Options, activity: Activity | None = Non
 def lowered(graph: Graph, chosen: Options) -> StepProgram:
     """Write `graph` as a step program in a form that the target runs."""
     if chosen.target != REFERENCE:
-        graph = FillSparse(trains=chosen.loss is not None)(graph)
+        graph = FillSparse(trains=chosen.loss is not None, least=FILLED)(graph)
     return lower(
         graph,
         loss=chosen.loss,
@@ -113,7 +115,7 @@ def map_program(
     if activity is None:
         return make(capacity=chosen.capacity)
     if not activity.peak:
-        return make(activity=activity.mean, activity_source=activity.source, capacity=chosen.capacity)
+        return make(activity=activity.mean, activity_source=activity.source, near=activity.near, capacity=chosen.capacity)
     widths = {name: math.prod(program.buffers[name].shape) for name in activity.mean}
     forward: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
     backward: list[Mapping[str, int]] = [widths, activity.gradient_capacities(program)] if activity.near else [{}]
@@ -121,7 +123,7 @@ def map_program(
         {"capacity": capacity, "gradient_capacity": {name: entries[name] for name in activity.near}}
         for capacity, entries in itertools.product(forward, backward)
     ]
-    seen = partial(make, activity=activity.mean, activity_source=activity.source, near=activity.near)
+    seen = partial(make, activity=activity.mean, activity_source=activity.source, rates=activity.rates, near=activity.near)
     return seen(**_faster(seen, candidates))
 
 

@@ -175,12 +175,6 @@ class ReshapeError(GraphError):
     code = "SNNC-E023"
 
 
-class NotOnMachineError(SnncError):
-    """The network holds an operation that only the reference runs, so it cannot be mapped onto a machine."""
-
-    code = "SNNC-E024"
-
-
 class PadError(GraphError):
     """A padding has not one pair (before, after) of 0 or more for each axis of its input."""
 

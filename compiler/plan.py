@@ -225,7 +225,8 @@ class Plan:
     activity_source: str
     """"measured on …" or "assumed"."""
     memory: dict[str, tuple[int, ...]]
-    """Category -> predicted bytes on each tile of the target (weights, optimiser, gradients, history, relays, records, exchange, code)."""
+    """Category -> predicted bytes on each tile of the target (weights, tables, optimiser, gradients, history, relays, records,
+    exchange, code)."""
     phases: tuple[Phase, ...]
     loss_tiles: tuple[int, ...] = ()
     """Tile of each sample's loss (empty when not training)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -39,6 +39,10 @@ class Benchmark:
         ``"simulated"``, ``"measured"`` or ``"assumed"``, and with what.
     capacity
         Ids a sample that a window holds in the published program, by the same names; empty where it does not run the network.
+    gradient_window
+        Distances to the threshold inside which neurons take gradient; None: all of them do.
+    near
+        Neurons that take gradient, a value and step, by the same names.
     published
         The same network for :func:`~snnc.compiler.mapping.published.predict_published`, None where that program cannot run it.
     """
@@ -57,6 +61,8 @@ class Benchmark:
     activity_source: str
     capacity: Mapping[str, int]
     published: PublishedNet | None
+    gradient_window: tuple[float, float] | None = None
+    near: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def published_options(self) -> PublishedOptions:
@@ -70,6 +76,7 @@ class Benchmark:
             loss=parse_loss(self.loss),
             optimizer=parse_optimizer(self.optimizer),
             surrogate=parse_surrogate(self.surrogate),
+            gradient_window=self.gradient_window,
             steps=self.steps,
         )
 
@@ -87,6 +94,10 @@ class Benchmark:
             i.id: (rng.random((self.steps, self.batch, *i.shape)) < self.activity[i.label]).astype(np.float32) for i in program.inputs
         }
         return dict(measure_activity(program, inputs, self.name).mean)
+
+    def buffer_near(self, program: StepProgram) -> dict[str, float]:
+        """Return :attr:`near` by StepProgram buffer, likewise."""
+        return {buffer: self.near[name] for name, buffer in spiking_buffers(program) if name in self.near}
 
     def buffer_capacity(self, program: StepProgram) -> dict[str, int]:
         """Return :attr:`capacity` by StepProgram buffer, likewise."""

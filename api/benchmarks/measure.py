@@ -19,6 +19,7 @@ from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.nets import benchmark, with_full_capacities
 from snnc.compiler.errors import SnncError
+from snnc.compiler.mapping import make_plan
 from snnc.compiler.mapping.errors import BaselineTooBigError, PublishedOptionError, TooBigError
 from snnc.compiler.mapping.published import predict_published
 from snnc.compiler.plan import Plan
@@ -93,7 +94,7 @@ def _variants(case: Benchmark, strategy: str, machine: Target) -> dict[str, Any]
 def _milliseconds(case: Benchmark, strategy: str, machine: Target) -> float | None:
     """Predicted milliseconds of a step; None when it does not fit."""
     if strategy == PUBLISHED and case.published is not None:
-        return predict_published(case.published, machine).milliseconds()
+        return predict_published(case.published, machine, case.published_options).milliseconds()
     try:
         return 1e3 * _plan(case, strategy, machine)[1].seconds
     except TooBigError:
@@ -104,7 +105,7 @@ def _published(case: Benchmark, machine: Target) -> dict[str, Any]:
     """Cost of the published program, by its own model."""
     if case.published is None:
         raise PublishedOptionError(f"the published program runs chains of dense layers, and {case.name!r} is none.")
-    prediction = predict_published(case.published, machine)
+    prediction = predict_published(case.published, machine, case.published_options)
     found: dict[str, Any] = {
         "ipus": case.chips,
         "fits": prediction.fits,
@@ -140,10 +141,28 @@ def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> d
 def _plan(case: Benchmark, strategy: str, machine: Target) -> tuple[Compiled, Plan]:
     """Build the network, lower and map it."""
     graph = case.build().graph()
-    chosen = options(machine.name, case.steps, case.batch, case.loss, case.optimizer, case.surrogate)
+    chosen = options(machine.name, case.steps, case.batch, case.loss, case.optimizer, case.surrogate, gradient_window=case.gradient_window)
     program = lowered(graph, chosen)
     activity = Activity(case.buffer_activity(program), {}, case.activity_source)
-    plan = map_program(program, chosen, activity, machine=machine, strategy=strategy, chips=case.chips)
+    if not case.capacity:
+        plan = map_program(program, chosen, activity, machine=machine, strategy=strategy, chips=case.chips)
+        return Compiled(graph, chosen, program, plan), plan
+    # The published program keeps the lowest ids of a window and drops the rest; the same rules here.
+    near, capacity = case.buffer_near(program), case.buffer_capacity(program)
+    plan = make_plan(
+        program,
+        machine,
+        steps=case.steps,
+        batch=case.batch,
+        mode="drop",
+        strategy=strategy,
+        chips=case.chips,
+        activity=activity.mean,
+        activity_source=activity.source,
+        capacity=capacity,
+        near=near,
+        gradient_capacity={name: capacity[name] for name in near},
+    )
     return Compiled(graph, chosen, program, plan), plan
 
 

@@ -25,7 +25,7 @@ from typing import Final
 from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.everyday import EVERYDAY
 from snnc.benchmarks.log import logged_runs
-from snnc.benchmarks.published_nets import DATASETS, SURROGATE, layer_names, network_of, published_net
+from snnc.benchmarks.published_nets import DATASETS, SURROGATE, WINDOW, layer_names, network_of, published_net
 from snnc.compiler.mapping.published import PublishedNet, moving_strokes, simulate
 from snnc.errors import UnknownBenchmarkError
 
@@ -115,6 +115,8 @@ def _benchmark(net: PublishedNet, suite: str, chips: int, source: str) -> Benchm
         activity_source=source,
         capacity={"input": net.input_capacity, **{name: one.capacity for name, one in sending.items()}},
         published=net,
+        gradient_window=WINDOW,
+        near={name: one.gradients / one.neurons for name, one in sending.items()},
     )
 
 

@@ -26,6 +26,8 @@ DECAY: Final = 0.95
 GAIN: Final = 10.0 * (1.0 - DECAY)
 SURROGATE: Final = "fast_sigmoid:10"
 """SuperSpike with slope 10."""
+WINDOW: Final = (-0.1, math.inf)
+"""Potentials minus threshold that take gradient: above the second threshold, 0.9 in the logged runs."""
 USABLE_TILES: Final = 1471
 """Tiles of an IPU that the scripts fill; tile 0 is left out."""
 

@@ -70,6 +70,7 @@ def _facts(first: Subject, second: Subject) -> list[dict[str, Any]]:
     wanted = {
         "milliseconds a step": "milliseconds",
         "samples/s": "samples_per_second",
+        "milliseconds of host stream before it": "host_milliseconds",
         "cycles a step": "cycles",
         "batch": "batch",
         "cycles a step with all work spread evenly": "bound_cycles",

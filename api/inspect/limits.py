@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from snnc.compiler.mapping.links import Flows, find_routes
 from snnc.compiler.plan import Phase, Plan
 from snnc.inspect.occupancy import fullest_tile
 from snnc.inspect.places import FREE, RELAYED, Places
@@ -73,7 +74,11 @@ def _time(plan: Plan, places: Places, traffic: Traffic, names: Mapping[str, str]
     elif kind == "exchange":
         what += _exchange(plan, phase, traffic, names)
     rest = ", ".join(f"{k} {100 * all_of[k]:.0f} %" for k in ("compute", "exchange", "sync"))
-    return Limit("time", f"{what[0].upper()}{what[1:]} takes {100 * share:.0f} % of the step; in all {rest}.", share)
+    sentence = f"{what[0].upper()}{what[1:]} takes {100 * share:.0f} % of the step; in all {rest}."
+    if plan.host_seconds is not None and plan.host_seconds > plan.seconds:
+        host, step = 1e3 * plan.host_seconds, 1e3 * plan.seconds
+        sentence += f" The inputs take longer to come from the host: {host:.3g} ms before each step of {step:.3g} ms."
+    return Limit("time", sentence, share)
 
 
 def _exchange(plan: Plan, phase: Phase, traffic: Traffic, names: Mapping[str, str]) -> str:
@@ -84,9 +89,7 @@ def _exchange(plan: Plan, phase: Phase, traffic: Traffic, names: Mapping[str, st
         return ""
     most = max(flows, key=lambda f: f.bytes)
     source, target = (names.get(traffic.nodes[n], traffic.nodes[n]) for n in (most.source, most.target))
-    chips = traffic.by_kind[kind]
-    over = (chips - np.diag(np.diag(chips))).sum(axis=0).max() / phase.runs
-    cycles = over / plan.target.link_bytes_per_second * plan.target.clock_hz
+    cycles = find_routes(plan.target).cycles(traffic.links.get(kind, Flows())) / phase.runs
     where = (
         ", over the links between IPUs" if cycles >= LINKED * phase.exchange else f", {phase.bytes_in:,} bytes into the busiest tile a run"
     )

@@ -21,6 +21,8 @@ SMALL = 0.2
 """Share of the limit below which the picture of the memory leaves the limit out."""
 FULLEST = 10
 """Layers whose memory the page draws."""
+WIRES = 8
+"""Wires between IPUs that the page lists."""
 FLOWS = 10
 """Flows that the page lists."""
 LABELLED = 7.0
@@ -36,6 +38,7 @@ def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Su
         "layer_colours": colours,
         "phases": _bars(view["phases"]),
         "flows": _largest(view),
+        "wires": [{**w, "share": w["cycles"] / view["cycles"]} for w in view["traffic"]["links"][:WIRES]],
         "timeline": timeline(subject),
         "memory_bars": _memory(view),
         "occupancy": _occupancy(subject, view),

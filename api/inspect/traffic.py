@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.compiler.mapping.buses import whole_words
+from snnc.compiler.mapping.links import Flows, Routes
 from snnc.compiler.plan import BusPlan, Plan, Relay
 from snnc.inspect.places import BatchGroup, LayerPlace, Places
 
@@ -59,12 +60,23 @@ class Traffic:
         Bytes from chip (row) to chip (column); the diagonal is what stays on a chip.
     by_kind
         The same for each kind.
+    links
+        What chips send to others, for each kind; see :class:`snnc.compiler.mapping.links.Flows`.
     """
 
     nodes: tuple[str, ...]
     flows: tuple[Flow, ...]
     chips: Floats
     by_kind: Mapping[str, Floats]
+    links: Mapping[str, Flows]
+
+    def load(self, routes: Routes) -> dict[tuple[int, int], float]:
+        """Bytes a step on every wire between chips that carries some, by (from, to)."""
+        found: dict[tuple[int, int], float] = defaultdict(float)
+        for flows in self.links.values():
+            for wire, size in routes.load(flows).items():
+                found[wire] += size
+        return dict(found)
 
     def matrix(self) -> Floats:
         """Bytes from node (row) to node (column)."""
@@ -111,12 +123,13 @@ class _Count:
         self.known = {c["id"]: c for c in program.get("connections", [])}
         self.flows: dict[tuple[int, int, str], float] = defaultdict(float)
         self.moved: dict[str, Floats] = {}
+        self.links: dict[str, Flows] = defaultdict(Flows)
 
     def result(self) -> Traffic:
         nodes = (*self.inputs, *self.populations)
         chips = self.plan.target.chips
         flows = tuple(Flow(*key, size) for key, size in self.flows.items() if size > 0)
-        return Traffic(nodes, flows, sum(self.moved.values(), np.zeros((chips, chips))), self.moved)
+        return Traffic(nodes, flows, sum(self.moved.values(), np.zeros((chips, chips))), self.moved, self.links)
 
     # ---- helpers ---------------------------------------------------------------------------------------------------------
 
@@ -134,6 +147,11 @@ class _Count:
         found = np.bincount(self.chip(tiles), weights=weights, minlength=self.plan.target.chips)
         return found.astype(np.float64)
 
+    def between(self, kind: str, chips: Floats) -> None:
+        """Note what chips (rows) send to single other chips (columns)."""
+        for source, receiver in np.argwhere(chips > 0).tolist():
+            self.links[kind].send(source, (receiver,), float(chips[source, receiver]))
+
     def add(self, source: str, target: str, kind: str, size: float, chips: Floats) -> None:
         """Note `size` bytes that tiles receive, and the chip matrix of them."""
         self.flows[self.node(source), self.node(target), kind] += size
@@ -141,6 +159,9 @@ class _Count:
 
     def send(self, source: str, target: str, kind: str, sent: Floats, readers: Floats, own: Floats, times: float) -> None:
         """Every one of `readers` (tiles by chip) reads all of `sent` (bytes by chip), but for `own` (by chip) that it holds itself."""
+        receivers = np.flatnonzero(readers).tolist()
+        for source_chip in np.flatnonzero(sent).tolist():
+            self.links[kind].send(source_chip, receivers, times * float(sent[source_chip]))
         chips = np.outer(sent, readers > 0)
         np.fill_diagonal(chips, sent * readers - own)
         self.add(source, target, kind, times * float(sent.sum() * readers.sum() - own.sum()), times * chips)
@@ -229,6 +250,7 @@ class _Count:
                 own = here * float(number * each[where.tiles[inside] == tile].sum())
                 self.send(name, name, KINDS[4], sent, here, own, 1)
                 self.add(name, name, KINDS[5], float(sent.sum() - own.sum()), np.outer(here, sent) - np.diag(own))
+                self.between(KINDS[5], np.outer(here, sent))
 
     def copies(self, connection: str) -> None:
         """New weights of a connection go to the copies that its source keeps."""
@@ -245,6 +267,7 @@ class _Count:
             local = self.by_chip(list(own), list(own.values())) if own else np.zeros(self.plan.target.chips)
             wanted = self.by_chip(group.tiles, read)
             share = self.by_chip(list(written), list(written.values())) / sum(written.values())
+            self.between(KINDS[6], np.outer(share, wanted))
             self.add(
                 known["target"], known["source"], KINDS[6], float(wanted.sum() - local.sum()), np.outer(share, wanted) - np.diag(local)
             )
@@ -260,6 +283,7 @@ class _Count:
         share = FLOAT * learned / number
         moved = share * (np.outer(chips.sum(axis=0), chips.sum(axis=0)) - chips.T @ chips)
         for kind in KINDS[7:]:
+            self.between(kind, moved)
             self.add(population.id, population.id, kind, share * number * (number - 1), moved)
 
 

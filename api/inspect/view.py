@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from snnc.compiler.mapping.links import find_routes
 from snnc.compiler.mapping.plan_json import runs
 from snnc.inspect.lines import chips_used, plan_lines
 from snnc.inspect.machine_grid import grid_of
@@ -57,6 +58,8 @@ def facts(subject: Subject) -> dict[str, Any]:
         "milliseconds": plan.seconds * 1e3,
         "emulated_milliseconds": None if counted is None else 1e3 * counted / plan.target.clock_hz,
         "samples_per_second": plan.batch / plan.seconds,
+        "host_bytes": plan.host_bytes,
+        "host_milliseconds": None if plan.host_seconds is None else 1e3 * plan.host_seconds,
         "steps": plan.steps,
         "batch": plan.batch,
         "interval": plan.interval,
@@ -206,7 +209,21 @@ def _traffic(subject: Subject) -> dict[str, Any]:
         "nodes": [{"id": node, "label": subject.names.get(node, node)} for node in traffic.nodes],
         "flows": [asdict(flow) for flow in sorted(traffic.flows, key=lambda flow: -flow.bytes)],
         "chips": traffic.chips.tolist(),
+        "links": _wires(subject),
     }
+
+
+def _wires(subject: Subject) -> list[dict[str, Any]]:
+    """Wires between chips that carry something, the longest at work first; the switch, where there is one, is the chip behind the last."""
+    target = subject.plan.target
+    if target.chips == 1:
+        return []
+    routes = find_routes(target)
+    wires = [
+        {"from": a, "to": b, "links": routes.links[a, b], "bytes": size, "cycles": size / routes.links[a, b] / routes.bytes_per_cycle}
+        for (a, b), size in subject.traffic.load(routes).items()
+    ]
+    return sorted(wires, key=lambda wire: -wire["cycles"])
 
 
 def _recording(subject: Subject) -> dict[str, Any] | None:

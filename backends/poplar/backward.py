@@ -7,6 +7,7 @@ from typing import Final
 from snnc.backends.poplar.equations import loads, needed, reads, statements
 from snnc.backends.poplar.forward import BlockVertex, clock_fields, first_field
 from snnc.backends.poplar.gradient_windows import cleared, partial_fields, returned
+from snnc.backends.poplar.indexed import source_fields, table_body
 from snnc.backends.poplar.links import bus_fields, gradient_fields, incoming, is_shared, parameter_field, weight_fields
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, Field, integer, number, scalar, vector
@@ -46,13 +47,18 @@ def add_backward(net: Network, assembly: Assembly, population: PopulationInfo) -
 
 
 def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
-    links = [link for link in incoming(net, population.id) if link.learned]
+    links = [link for link in incoming(net, population.id) if link.read_backward]
     back = [link for link in incoming(net, population.id) if link.returned]
-    both = [link for link in incoming(net, population.id) if link.learned or link.returned]
-    fields = [*clock_fields(net, population.id), *bus_fields(net, both, backward=True), *gradient_fields(links), *weight_fields(back)]
+    both = [link for link in incoming(net, population.id) if link.read_backward or link.returned]
+    fields = [
+        *clock_fields(net, population.id),
+        *bus_fields(net, both, backward=True),
+        *gradient_fields(net, links),
+        *weight_fields(net, back),
+    ]
     for link in back:
         fields += partial_fields(net, link.index, link.connection)
-    zeros: list[Body] = [_zero_of(net, fields, link.index, link.connection, population) for link in links]
+    zeros: list[Body] = [_zero_of(net, fields, link.index, link.connection, population) for link in links if link.learned]
     places: dict[str, str] = {}
     stores = _state_adjoints(net, assembly, population, step, fields, places, zeros)
     sums = _parameter_sums(net, population, step, fields, zeros)
@@ -91,12 +97,14 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
         "equations": statements(code),
         "stores": stores,
         "sums": sums,
-        "incoming": [link.body() for link in links],
+        "incoming": [body for link in links for body in link.first_bodies()],
     }
     BACKWARD.add(net, assembly, population, "backward", fields, body)
 
 
 def _zero_of(net: Network, fields: list[Field], index: int, connection: ConnectionInfo, population: PopulationInfo) -> Body:
+    if connection.id in net.indexed:
+        return {"name": f"gradient{index}", "size": f"size{index}"}
     if connection.kind == "dense":
         rows = f"{'inputs' if net.buses[connection.id].kind == 'events' else 'width'}{index}"
         return {"name": f"gradient{index}", "size": f"padded({rows}, count)"}
@@ -206,9 +214,16 @@ def _add_source_gradient(net: Network, assembly: Assembly, population: Populatio
     for index, connection in enumerate(links):
         fields += _outgoing_fields(net, index, connection)
         shared = connection.weight is not None and connection.kind == "one_to_one" and net.size(connection.weight) == 1
+        tables = table_body(net, connection.id, index, source=True) if connection.id in net.indexed else {}
         times = "" if connection.weight is None else f"*weight{index} * " if shared else f"weight{index}[c] * "
         outgoing.append(
-            {"index": index, "output": step.outputs.index(connection.source_buffer), "template": connection.kind, "weight_times": times}
+            {
+                "index": index,
+                "output": step.outputs.index(connection.source_buffer),
+                "template": connection.kind if not tables else "maximum" if net.indexed[connection.id].map.maximum else "indexed",
+                "weight_times": times,
+                **tables,
+            }
         )
     SOURCES.add(net, assembly, population, "backward", fields, {"rings": outputs, "outgoing": outgoing})
 
@@ -217,6 +232,8 @@ def _outgoing_fields(net: Network, index: int, connection: ConnectionInfo) -> li
     target = net.population(connection.target)
     delta = f"d_{target.ports[connection.port]}"
     fields = [integer(f"stage{index}", net.stages[target.id]), integer(f"delay{index}", connection.delay)]
+    if connection.id in net.indexed:
+        return [*fields, *source_fields(net, connection.id, index, delta)]
     if connection.kind == "dense":
         return [
             *fields,
@@ -234,7 +251,7 @@ def _outgoing_fields(net: Network, index: int, connection: ConnectionInfo) -> li
 
 def _add_weight_round(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
     """Further windows: what they add to weight gradients and partial products, and the gradients that the last one brought back."""
-    links = [link for link in incoming(net, population.id) if link.limited_back and link.learned]
+    links = [link for link in incoming(net, population.id) if link.limited_back and link.read_backward]
     back = [link for link in incoming(net, population.id) if link.limited_back and link.returned]
     both = [link for link in incoming(net, population.id) if link in links or link in back]
     used = {f"d_o{o}" for o in range(len(step.outputs)) if f"d_o{o}" in reads(population.kernel.backward, [])}
@@ -246,8 +263,8 @@ def _add_weight_round(net: Network, assembly: Assembly, population: PopulationIn
     fields = [
         *clock_fields(net, population.id),
         *bus_fields(net, both, backward=True),
-        *gradient_fields(links),
-        *weight_fields(back),
+        *gradient_fields(net, links),
+        *weight_fields(net, back),
         *came,
     ]
     fields += first_field(net, population.id) or ([number("first", "b.first")] if bodies else [])

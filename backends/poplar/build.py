@@ -10,7 +10,15 @@ from snnc.backends.emulator.build import compile_program, compiler, prefix
 from snnc.backends.emulator.toolchain import cache_dir, compiler_version, digest, machine_id, publish, scratch_beside
 
 SOURCES: Final = ("host.cpp", "snnc_abi.cpp")
-HEADERS: Final = ("snnc_abi.h", "snnc_session.hpp", "snnc_files.hpp", "layout.hpp", "gradient_windows.hpp", "poplar_session.hpp")
+HEADERS: Final = (
+    "snnc_abi.h",
+    "snnc_session.hpp",
+    "snnc_files.hpp",
+    "layout.hpp",
+    "gradient_windows.hpp",
+    "indexed.hpp",
+    "poplar_session.hpp",
+)
 LIBRARY: Final = "libsnnc_project.so"
 FLAGS: Final = ("-O1",)
 

@@ -13,6 +13,7 @@ import jinja2
 from snnc.backends.poplar.backward import add_backward
 from snnc.backends.poplar.forward import add_forward
 from snnc.backends.poplar.gradient_windows import HELPERS, REDUCE, add_gradient_windows
+from snnc.backends.poplar.indexed import add_indexed, table_count
 from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.names import c_string, comment_text
 from snnc.backends.poplar.network import Network
@@ -30,7 +31,16 @@ from snnc.compiler.step_program import StepProgram
 FORMAT: Final = "snnc project 1"
 ABI_VERSION: Final = 1
 COMMON: Final = ("snnc_abi.h", "snnc_abi.cpp", "snnc_session.hpp", "snnc_files.hpp", "snnc_main.cpp")
-POPLAR: Final = ("layout.hpp", "gradient_windows.hpp", "poplar_session.hpp", "codelets.cpp", "host.cpp", "CMakeLists.txt", "README.txt")
+POPLAR: Final = (
+    "layout.hpp",
+    "gradient_windows.hpp",
+    "indexed.hpp",
+    "poplar_session.hpp",
+    "codelets.cpp",
+    "host.cpp",
+    "CMakeLists.txt",
+    "README.txt",
+)
 GROUPS: Final = {
     "clocks": ("add_clocks", "The iteration counter and decisions about further windows."),
     "relays_forward": ("add_forward_relays", "F1: relays compact spikes and show windows."),
@@ -90,6 +100,7 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
     for store in net.stores.values():
         add_relays(net, assembly, store)
     add_parameters(net, assembly)
+    add_indexed(net, assembly)
     for population in net.program.populations:
         add_forward(net, assembly, population)
         if net.training:
@@ -104,6 +115,8 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
         extras.append({"template": f"loss_{loss['title']}", "loss": loss, "cost": net.cost("loss")})
         extras.append({"template": "loss_sum", "cost": net.cost("reduce")})
         extras.append({"template": "sum_private", "cost": net.cost("update")})
+        if any(net.weight_gradient(id_) for id_ in net.indexed):
+            extras.append({"template": "sum_pieces", "cost": net.cost("sum_pieces")})
         name = optimizer.name if optimizer is not None else "sgd"
         extras.append({"template": f"optimizer_{name}", "cost": net.cost("update"), **optimizer_context(optimizer)})
     return assembly, {**_context(net, assembly), "extras": extras}
@@ -122,7 +135,7 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "training": "true" if net.training else "false",
         "machine": machine_context(target),
         "stored": [p for p in places if p["name"] in labels],
-        "tables": lists + len(reductions) + 1,  # the last one: losses
+        "tables": lists + len(reductions) + table_count(net) + 1,  # the last one: losses
         "reductions": [{"bus": b, "table": lists + n} for n, b in enumerate(reductions)],
         "helpers": [HELPERS] if reductions else [],
         "populations": [_population(p, n) for n, p in enumerate(plan.populations)],
@@ -133,8 +146,8 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "groups": [{"name": n, "title": t, "loops": assembly.loops[g]} for g, (n, t) in GROUPS.items() if g in assembly.loops],
         "programs": programs(net),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in net.program.inputs],
-        "net": net,
         "clock": CLOCK,
+        "indexed": bool(net.indexed),
         "sweep": {"events": EVENT_SWEEP, "values": VALUE_SWEEP, "samples": SAMPLE_SWEEP},
     }
 
@@ -169,6 +182,8 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
             "backward_neurons": "B2 neurons",
         }
         names |= {"sum_private_gradients": "U1 private gradients", "update_parameters": "U1 update"}
+        if any(net.weight_gradient(id_) for id_ in net.indexed):
+            names |= {"sum_shared_gradients": "U1 shared gradients"}
     if any(b.gradient is not None for b in net.plan.buses):
         names |= {REDUCE: "B3 reduction"}
     if net.backward_rounds:

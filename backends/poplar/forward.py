@@ -65,7 +65,7 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
     """Add the variables and vertices of ``F2 neurons`` for one population, and of its further windows."""
     step, kernel = net.step(population.id), population.kernel
     links = incoming(net, population.id)
-    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *weight_fields(links)]
+    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *weight_fields(net, links)]
     ports, port_fields = _ports(net, assembly, population, any(link.limited for link in links))
     fields += port_fields
     places = {f"i{p['index']}": f"current{p['index']}[n]" for p in ports}
@@ -84,7 +84,7 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
     body: Body = {
         "pointers": pointers,
         "ports": ports,
-        "incoming": [link.body() for link in links],
+        "incoming": [body for link in links for body in link.bodies()],
         "masks": [o for o in masks if o not in near],
         "near": [{"index": o, "inside": near_code(population, o)} for o in near],
         "loads": loads(used, places),
@@ -211,7 +211,7 @@ def _records(net: Network, assembly: Assembly, population: PopulationInfo, step:
 def _add_gather(net: Network, assembly: Assembly, population: PopulationInfo) -> None:
     links = [link for link in incoming(net, population.id) if link.limited]
     ports = sorted({link.connection.port for link in links})
-    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *weight_fields(links)]
+    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *weight_fields(net, links)]
     fields += [vector("InOut", "float", f"current{p}", f"{population.ports[p]}[b.index]") for p in ports]
     body: Body = {"ports": [{"index": p} for p in ports], "incoming": [link.body() for link in links]}
     GATHER.add(net, assembly, population, "forward", fields, body)

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
+from snnc.backends.poplar.indexed import choice_field, gradient_field, sent_choice_fields, table_body, table_fields
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Body, Field, number, scalar, vector
 from snnc.compiler.step_program import ConnectionInfo
+
+ZERO: Final = "for (unsigned c = 0; c < count; ++c)\n          {}[s * count + c] = 0.0f;"
+"""Starts what is chosen of a sample."""
+
+
+def zeros_of(link: Incoming) -> Body:
+    """A maximum of spikes starts afresh in every step: in front of its only window, or behind the last of several."""
+    if not (link.chooses and link.events):
+        return {}
+    return {"end" if link.limited else "begin": [ZERO.format(f"seen{link.index}")]}
 
 
 @dataclass(frozen=True)
@@ -26,11 +38,25 @@ class Incoming:
     """Whether further windows follow in the backward pass."""
     near: bool
     """Whether the window of the backward pass also holds neurons near the threshold."""
+    tables: Body | None = None
+    """What the templates of an indexed connection need."""
+    biased: bool = False
+    """Whether tables hold biases too."""
+    chooses: bool = False
+    """Whether it is a maximum."""
+    sends: bool = False
+    """Whether it tells its source which entry of a maximum it was."""
+
+    @property
+    def read_backward(self) -> bool:
+        """Whether the backward step reads its window."""
+        return self.learned or self.sends
 
     @property
     def template(self) -> str:
         """Stem of the template that prints it."""
-        return f"{self.connection.kind}_{'events' if self.events else 'values'}"
+        kind = self.connection.kind if self.tables is None else "maximum" if self.chooses else "indexed"
+        return f"{kind}_{'events' if self.events else 'values'}"
 
     def body(self) -> Body:
         """What its template needs."""
@@ -43,9 +69,21 @@ class Incoming:
             "weight": weight,
             "weight_times": "" if self.weight_size == 0 else f"{weight} * ",
             "gradient_index": "0" if shared else "c",
+            **(self.tables or {}),
+            "begin": [],
+            "end": [],
             "number": "2 * s" if self.near else "s",
             "numbers": f"Spikes{{&number{i}[0]}}" if self.near else f"&number{i}[0]",
         }
+
+    def bodies(self) -> list[Body]:
+        """The same for the window that comes with a step's equations: what further ones go on with starts or ends; with biases."""
+        return [self.body() | zeros_of(self), *([{**self.body(), "template": "indexed_bias"}] if self.biased else [])]
+
+    def first_bodies(self) -> list[Body]:
+        """The same for the first window of the backward step."""
+        begin = {"begin": [ZERO.format(f"chosen{self.index}")]} if self.chooses and self.events else {}
+        return [self.bodies()[0] | {"begin": [], "end": []} | begin, *self.bodies()[1:]]
 
 
 def incoming(net: Network, population: str) -> tuple[Incoming, ...]:
@@ -54,9 +92,14 @@ def incoming(net: Network, population: str) -> tuple[Incoming, ...]:
     for index, connection in enumerate(net.incoming(population)):
         bus = net.buses[connection.id]
         size = net.size(connection.weight) if connection.weight else 0
+        tables = table_body(net, connection.id, index) if connection.id in net.indexed else None
+        biased = tables is not None and net.indexed[connection.id].map.biases > 0
+        chooses = tables is not None and net.indexed[connection.id].map.maximum
+        sends = chooses and net.input_gradient(connection.id)
         learned, returned = net.weight_gradient(connection.id), net.returns(connection.id)
         back, near = net.limited(bus, backward=True), bus.gradient is not None
-        found.append(Incoming(index, connection, bus.kind == "events", net.limited(bus), learned, size, returned, back, near))
+        seen = (bus.kind == "events", net.limited(bus), learned, size, returned, back, near)
+        found.append(Incoming(index, connection, *seen, tables, biased, chooses, sends))
     return tuple(found)
 
 
@@ -86,21 +129,35 @@ def bus_fields(net: Network, links: Iterable[Incoming], backward: bool = False) 
     return fields
 
 
-def weight_fields(links: Iterable[Incoming]) -> list[Field]:
+def weight_fields(net: Network, links: Iterable[Incoming]) -> list[Field]:
     """Weights that the connections use, as they lie with the target."""
     fields = []
     for link in links:
         name, weight = f"weight{link.index}", link.connection.weight
-        if weight and link.connection.kind == "one_to_one" and link.weight_size == 1:
+        if link.tables is not None:
+            fields += table_fields(net, link.connection.id, link.index, with_weights=not link.chooses)
+            if link.chooses:
+                fields.append(choice_field(link.connection.id, link.index, "seen" if link.events else "best"))
+        elif weight and link.connection.kind == "one_to_one" and link.weight_size == 1:
             fields.append(scalar("Input", "float", name, f"{weight}_copies[b.group][0]"))
         elif weight:
             fields.append(vector("Input", "float", name, f"{weight}[b.group]", _alignment(link)))
     return fields
 
 
-def gradient_fields(links: Iterable[Incoming]) -> list[Field]:
+def gradient_fields(net: Network, links: Iterable[Incoming]) -> list[Field]:
     """The block's private sums of weight gradients."""
-    return [vector("InOut", "float", f"gradient{k.index}", f"d_{k.connection.weight}[b.index]", _alignment(k)) for k in links if k.learned]
+    fields = []
+    for link in links:
+        if link.learned and link.tables is not None:
+            fields += table_fields(net, link.connection.id, link.index, with_weights=False)
+            fields += gradient_field(link.connection.id, link.index)
+        elif link.sends:
+            fields += table_fields(net, link.connection.id, link.index, with_weights=False)
+            fields += sent_choice_fields(link.connection.id, link.index, events=link.events)
+        elif link.learned:
+            fields.append(vector("InOut", "float", f"gradient{link.index}", f"d_{link.connection.weight}[b.index]", _alignment(link)))
+    return fields
 
 
 def _alignment(link: Incoming) -> int:

@@ -10,17 +10,18 @@ from functools import cached_property
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
 from snnc.compiler.mapping.buses import whole_words
 from snnc.compiler.mapping.cost import CodeletCost, codelet_costs
+from snnc.compiler.mapping.indexed import IndexedConnection, indexed_connections
 from snnc.compiler.plan import Block, BusPlan, Plan, PopulationPlan
 from snnc.compiler.step_operations import (
     BiasGradient,
-    DenseInputGradient,
-    DenseWeightGradient,
+    ConvolveBiasGradient,
     Fill,
+    InputGradient,
     NeuronAdjoint,
     NeuronStep,
     OneToOne,
-    OneToOneInputGradient,
-    OneToOneWeightGradient,
+    RescaleBiasGradient,
+    WeightGradient,
 )
 from snnc.compiler.step_program import ConnectionInfo, OutputInfo, PopulationInfo, StepProgram
 
@@ -87,6 +88,11 @@ class Network:
         return self.costs.get(name, CodeletCost())
 
     @cached_property
+    def indexed(self) -> Mapping[str, IndexedConnection]:
+        """Connections of which tables tell what they join."""
+        return indexed_connections(self.program, self.plan)
+
+    @cached_property
     def stages(self) -> Mapping[str, int]:
         """Stage of every population and input."""
         return {**{i.id: -1 for i in self.program.inputs}, **{p.id: p.stage for p in self.plan.populations}}
@@ -127,8 +133,7 @@ class Network:
 
     def input_gradient(self, connection: str) -> bool:
         """Whether the gradient of a connection's source is formed."""
-        kinds = DenseInputGradient | OneToOneInputGradient
-        return self.training and any(isinstance(op, kinds) and op.connection == connection for op in self.program.backward)
+        return self.training and any(isinstance(op, InputGradient) and op.connection == connection for op in self.program.backward)
 
     def returns(self, connection: str) -> bool:
         """Whether the gradient of a connection's source comes back in windows, as partial products with the target's own weights."""
@@ -136,8 +141,8 @@ class Network:
         return self.training and info.kind == "dense" and self.buses[connection].gradient is not None and self.input_gradient(connection)
 
     def weight_gradient(self, connection: str) -> bool:
-        """Whether the gradient of a connection's weight is formed."""
-        kinds = DenseWeightGradient | OneToOneWeightGradient
+        """Whether the gradient of a connection's weight, or of a bias that only this connection adds, is formed."""
+        kinds = WeightGradient | ConvolveBiasGradient | RescaleBiasGradient
         return self.training and any(isinstance(op, kinds) and op.connection == connection for op in self.program.backward)
 
     def offset(self, connection: str) -> int:

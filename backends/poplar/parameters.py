@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from snnc.backends.poplar.links import is_shared
+from snnc.backends.poplar.moments import moments
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Field, VertexLoop, number, vector
-from snnc.compiler.optimizers import Adam, Optimizer
 from snnc.compiler.step_program import ConnectionInfo
 
 
@@ -48,7 +48,7 @@ def placed_parameters(net: Network) -> Iterator[Placed]:
             order = "{}" if shared else f"order_of_neurons({population.id})"
             yield _placed(net, name, population.id, "shared" if shared else "wide", order, "1", name in learned)
         for connection in net.incoming(population.id):
-            if connection.weight and connection.weight not in shown:
+            if connection.weight and connection.weight not in shown and connection.id not in net.indexed:
                 shown.add(connection.weight)
                 yield _weight(net, connection, connection.weight, connection.weight in learned)
 
@@ -77,7 +77,8 @@ def add_parameters(net: Network, assembly: Assembly) -> None:
             _gradient(net, assembly, placed)
             _update(net, assembly, placed)
     for connection in net.program.connections:
-        if connection.weight and net.input_gradient(connection.id) and not net.returns(connection.id):
+        indexed = connection.id in net.indexed
+        if connection.weight and net.input_gradient(connection.id) and not indexed and not net.returns(connection.id):
             _source_copy(net, assembly, connection, connection.weight)
 
 
@@ -119,13 +120,6 @@ def _gradient(net: Network, assembly: Assembly, placed: Placed) -> None:
         groups = f"with_private_sums({p})"
         assembly.loop("update", VertexLoop(placed.label, "Group", "g", groups, "sum_private_gradients", "SumPrivate", "g.tile", private))
     assembly.tensors.append(f'tensor("d_{name}", SNNC_GRADIENT, {_shape(placed)}, {total}, {order}, false);')
-
-
-def moments(optimizer: Optimizer | None) -> list[str]:
-    """Names of the values that the optimiser keeps for each parameter."""
-    if isinstance(optimizer, Adam):
-        return ["moment1", "moment2"]
-    return ["moment1"] if optimizer is not None and optimizer.momentum != 0 else []
 
 
 def _update(net: Network, assembly: Assembly, placed: Placed) -> None:

@@ -7,8 +7,8 @@ from typing import Final
 
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.gradient_windows import REDUCE
+from snnc.backends.poplar.moments import moments
 from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.parameters import moments
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, scalar, vector
 from snnc.backends.printing import c_literal
 from snnc.compiler.losses import Loss, MeanSquaredCount
@@ -139,8 +139,10 @@ def programs(net: Network) -> list[str]:
     start = "Sequence{Execute(zero_currents), refresh}" if net.rounds else "refresh"
     if not net.training:
         return [*lines, f"return {{{start}, forward}};"]
+    shared = any(net.weight_gradient(id_) for id_ in net.indexed)
     replicated = any(p.replicas > 1 for p in net.plan.populations)
-    update = "Execute(sum_private_gradients), Execute(update_parameters)" if replicated else "Execute(update_parameters)"
+    sums = [*(["sum_private_gradients"] if replicated or shared else []), *(["sum_shared_gradients"] if shared else [])]
+    update = ", ".join(f"Execute({name})" for name in [*sums, "update_parameters"])
     reduced = f", Execute({REDUCE})" if any(bus.gradient is not None for bus in net.plan.buses) else ""
     lines += [f"Sequence backward_step{{Execute(relay_backward), Execute(backward_neurons){reduced}}};"]
     if net.backward_rounds:

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from snnc.backends.poplar.indexed import indexed_tables, table_count
 from snnc.backends.poplar.network import Network
 from snnc.backends.project import Chunk
 from snnc.compiler.graph import Array
@@ -18,21 +19,23 @@ FLOAT: Final = 4
 
 def plan_tables(net: Network) -> Iterator[Chunk]:
     """Yield ``plan.bin``: blocks of populations (tile, first, count, sample, samples), relays of stores (tile, sample, samples), vertices
-    of reductions (:class:`~snnc.compiler.plan.PartialSum`), losses (tile).
+    of reductions (:class:`~snnc.compiler.plan.PartialSum`), the tables of indexed connections, losses (tile).
     """
     stores, windowed = list(net.stores.values()), [b.gradient for b in net.plan.buses if b.gradient is not None]
-    yield struct.pack("<I", len(net.plan.populations) + len(stores) + len(windowed) + 1)
+    yield struct.pack("<I", len(net.plan.populations) + len(stores) + len(windowed) + table_count(net) + 1)
     for population in net.plan.populations:
         yield from _table([(b.tile, b.first, b.count, b.sample, b.samples) for b in population.blocks])
     for store in stores:
         yield from _table([(r.tile, r.sample, r.samples) for r in store.buses[0].relays])
     for gradient in windowed:
         yield from _table([(v.tile, v.part, v.sample, v.samples, v.entry, v.entries, v.first, v.producers) for v in gradient.sums])
-    yield from _table([(tile,) for tile in net.plan.loss_tiles])
+    for table in indexed_tables(net):
+        yield from _table(table)
+    yield from _table(np.array(net.plan.loss_tiles, dtype="<u4").reshape(-1, 1))
 
 
-def _table(rows: Sequence[Sequence[int]]) -> Iterator[Chunk]:
-    array = np.asarray(rows, dtype="<u4").reshape(len(rows), -1 if rows else 0)
+def _table(rows: Sequence[Sequence[int]] | Array) -> Iterator[Chunk]:
+    array = np.asarray(rows, dtype="<u4")
     yield struct.pack("<II", *array.shape)
     yield array.tobytes()
 

@@ -12,13 +12,15 @@ from snnc.compiler.mapping.cost import EVENT_SWEEP, SAMPLE_SWEEP, VALUE_SWEEP, c
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.gradient_counts import near_counts, returned_buses
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
+from snnc.compiler.mapping.indexed_cycles import Holdings, estimated, indexed_counts
 from snnc.compiler.mapping.network import Layer, Link, learned_elements
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.shapes import Shape
 
 PARTS: Final = ("forward", "backward", "source_gradient")
 
 
-def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any, part: str) -> Any:
+def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any, part: str, holdings: Holdings | None = None) -> Any:
     """Expected worker cycles of one run of the largest block, the start of its vertex included.
 
     Parameters
@@ -31,15 +33,18 @@ def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples
         Neurons and samples of the tile, numbers or arrays.
     part
         One of :data:`PARTS`.
+    holdings
+        What the tables of indexed connections hold there; estimated by default.
     """
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
     each = largest_share(samples, np.maximum(sample_groups(n, cut.columns, problem.target.workers, samples), 1))
-    return shape_cycles(problem, layer, columns, each, samples, part)
+    return shape_cycles(problem, layer, Shape(columns, each, 1), samples, part, holdings or estimated(n, column_groups(n, cut.columns)))
 
 
-def shape_cycles(problem: Problem, layer: Layer, columns: Any, each: Any, samples: Any, part: str) -> Any:
-    """Expected worker cycles of a block of `columns` neurons and `each` of the tile's `samples`, the start of its vertex included."""
+def shape_cycles(problem: Problem, layer: Layer, shape: Shape, samples: Any, part: str, holdings: Holdings) -> Any:
+    """Expected worker cycles of a block with some of the tile's `samples`, the start of its vertex included; `holdings` is of the tile."""
+    columns, each = shape.columns, shape.samples
     cost = problem.costs[f"{part}.{layer.id}"]
     if part == "source_gradient":
         counts = _source_counts(problem, layer, columns, each, samples)
@@ -50,6 +55,8 @@ def shape_cycles(problem: Problem, layer: Layer, columns: Any, each: Any, sample
         counts = {name: counts.get(name, 0) + extra.get(name, 0) for name in {**counts, **extra}}
         if part == "forward":
             counts["nears"] = each * columns * sum(source in problem.windowed for source in layer.sent)
+    for name, number in indexed_counts(problem, layer, part, columns, each, holdings).items():
+        counts[name] = counts.get(name, 0) + number
     return problem.target.vertex_start_cycles + worker_cycles(cost, columns=columns, **counts)
 
 
@@ -59,7 +66,7 @@ def event_spread(problem: Problem, layer: Layer, columns: Any, each: Any, part: 
     one = worker_cycles(cost, events=1, columns=columns) - cost.start
     links = [link for link in read_links(layer, part) if link.events]
     dense = sum(problem.window_variance(link) for link in links if link.dense)
-    other = sum(problem.window_variance(link) for link in links if not link.dense)
+    other = sum(problem.window_variance(link) for link in links if link.one_to_one)
     return np.sqrt(each * (dense * one**2 + other * cost.id**2))
 
 
@@ -70,7 +77,7 @@ def read_links(layer: Layer, part: str) -> list[Link]:
 
 def _neuron_counts(problem: Problem, links: Sequence[Link], columns: Any, samples: Any, window: int) -> dict[str, Any]:
     dense = [link for link in links if link.dense]
-    other = [link for link in links if not link.dense]
+    other = [link for link in links if link.one_to_one]
     event_sweeps, value_sweeps = column_sweeps(columns, EVENT_SWEEP), column_sweeps(columns, VALUE_SWEEP)
     values = samples * sum(link.inputs for link in dense if not link.events)
     return {
@@ -92,7 +99,7 @@ def _source_counts(problem: Problem, layer: Layer, columns: Any, samples: Any, o
     dense = [link.outputs for link in back if link.dense]
     some, one = _many_samples(dense, columns, samples, of_tile), _one_sample(dense, columns)
     counts = {name: np.where(np.asarray(of_tile) == 1, one.get(name, 0), some.get(name, 0)) for name in some | one}
-    return {**counts, "samples": samples, "elements": samples * columns * sum(not link.dense for link in back)}
+    return {**counts, "samples": samples, "elements": samples * columns * sum(link.one_to_one for link in back)}
 
 
 def _many_samples(outputs: Sequence[int], columns: Any, samples: Any, of_tile: Any) -> dict[str, Any]:
@@ -141,7 +148,7 @@ def _received(problem: Problem, layer: Layer, samples: int) -> dict[str, float]:
     """Cycles that the exchange before each part takes, fragments not counted."""
     rate = problem.target.exchange_bytes_per_cycle
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) / rate
-    deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.deltas_into(layer)) / rate
+    deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.whole_deltas_into(layer)) / rate
     back = sum(samples * problem.backward_bytes(bus) for bus in problem.buses_into(layer))
     back += sum(samples * bus.returned_bytes for bus in returned_buses(problem, layer))
     return {"forward": windows, "backward": back / rate, "source_gradient": deltas}

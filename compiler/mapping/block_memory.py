@@ -10,16 +10,18 @@ import numpy as np
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.gradient_counts import returned_buses
 from snnc.compiler.mapping.grouping import Ints, ceil_div, column_groups, mask_words, sample_groups
+from snnc.compiler.mapping.indexed_cycles import Holdings, estimated, indexed_bytes, rows_read
 from snnc.compiler.mapping.network import Layer, learned_elements, learned_scalars
 from snnc.compiler.mapping.problem import Problem
 
 FLOAT = 4
 
 
-def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any) -> dict[str, Ints]:
+def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any, holdings: Holdings | None = None) -> dict[str, Ints]:
     """Return category -> bytes on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
 
     Categories are those of :class:`snnc.compiler.plan.Plan`. A replica keeps the optimiser state of its share of the parameters.
+    `holdings` tells what the tables of indexed connections hold; by default it is estimated.
     """
     per_neuron = _weights(problem, layer)
     per_state = {
@@ -39,6 +41,8 @@ def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples:
     found["gradients"] = found["gradients"] + FLOAT * samples * partials * groups
     masks = sum((2 if source in problem.windowed else 1) for source in layer.sent if source.kind == "spikes")
     found["history"] = found["history"] + FLOAT * samples * masks * mask_words(neurons, cut.columns)
+    for name, size in indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups)).items():
+        found[name] = found.get(name, 0 * groups) + size
     return found
 
 
@@ -68,10 +72,11 @@ def received_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any) -> An
     """Bytes that one superstep brings to each tile of `layer`, at most."""
     samples = cut.samples(problem.batch)
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer))
-    deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.deltas_into(layer))
+    deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.whole_deltas_into(layer))
+    deltas = deltas + samples * FLOAT * rows_read(layer, estimated(neurons, column_groups(neurons, cut.columns)))
     back = sum(samples * problem.backward_bytes(bus) for bus in problem.buses_into(layer))
     back += sum(samples * bus.returned_bytes for bus in returned_buses(problem, layer))
-    steady = max(windows, deltas, back) if problem.training else windows
+    steady = np.maximum(max(windows, back), deltas) if problem.training else windows
     if cut.replicas == 1 or not problem.training:
         return steady + 0 * neurons
     elements = sum(learned_elements(layer).values()) * neurons
@@ -82,5 +87,5 @@ def code_bytes_estimate(problem: Problem, layer: Layer, cut: Cut) -> int:
     """Code of a tile of `layer`, before relays and tiles are known: a fragment for each relay and each column group."""
     relays = math.ceil(problem.batch / cut.replicas / problem.target.workers)
     fragments = 2 * 2 * relays * len(problem.buses_into(layer))
-    fragments += sum(2 * min(problem.by_id[target].neurons, problem.target.tiles) for target, _ in problem.deltas_into(layer))
+    fragments += sum(2 * min(problem.by_id[target].neurons, problem.target.tiles) for target, _ in problem.whole_deltas_into(layer))
     return problem.target.fixed_tile_bytes + fragments * problem.target.fragment_code_bytes

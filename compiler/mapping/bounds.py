@@ -55,12 +55,15 @@ def _issues(problem: Problem, link: Link) -> float:
     rows = problem.window_events(link) if link.events else link.inputs
     width = problem.target.compute.fp32_width or VECTOR
     row = ceil_div(link.outputs, width) if link.dense else 1.0 / (1 if link.events else width)
+    if link.indexed is not None:
+        row = link.indexed.values / link.inputs / width
     found = float(rows * row)
     if problem.training and link.weight_gradient:
         found += float(rows * row)
     if problem.training and link.input_gradient:
         entries = problem.near_events(problem.bus[problem.bus_of[link.id]]) if problem.returns(link) else link.inputs
-        found += float(entries * (ceil_div(link.outputs, width) if link.dense else 1.0 / width))
+        back = row if link.indexed is not None else ceil_div(link.outputs, width) if link.dense else 1.0 / width
+        found += float(entries * back)
     return problem.batch * found
 
 

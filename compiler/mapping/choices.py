@@ -124,7 +124,7 @@ def _returned(problem: Problem, bus: Bus) -> object:
 
 
 def _link(link: Link) -> object:
-    sizes = (link.dense, link.inputs, link.outputs, link.weight_elements, link.weight_gradient, link.input_gradient)
+    sizes = (link.dense, link.indexed, link.inputs, link.outputs, link.weight_elements, link.weight_gradient, link.input_gradient)
     return (*sizes, link.source.kind)
 
 

@@ -47,11 +47,13 @@ def copies_to_readers(layout: Layout) -> Iterator[Move]:
     problem = layout.problem
     for layer in problem.network.layers:
         where = layout.range_of(layer)
-        shared = layer.scalar_parameters + sum(link.weight_elements == 1 and layer.neurons > 1 for link in layer.incoming)
+        shared = layer.scalar_parameters + sum(
+            link.one_to_one and link.weight_elements == 1 and layer.neurons > 1 for link in layer.incoming
+        )
         for _ in range(shared):
             yield _shared(layout, int(where.tiles[0]), where)
     for link in problem.network.links if problem.training else ():
-        if problem.copies(link) and link.weight_elements:
+        if problem.copies(link) and link.weight_elements and link.indexed is None:
             source = layout.range_by_id(link.source.owner)
             target = layout.range_by_id(link.target)
             if link.dense:

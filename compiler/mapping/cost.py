@@ -13,11 +13,17 @@ expected counts into the same formula, :func:`worker_cycles`::
            + (entry * V + entry_vector * ceil(columns / 2) + event_joined * L) * entries    partial products of windows of the backward pass
            + search  * searches                                        halvings in such a window, for the block's own neurons
            + near    * nears                                           neurons x samples tested for the gradient window
+           + lookup  * lookups + found * founds + single * singles + run * runs + value * values + sample_value * sample_values
+           + choice  * choices + sample_choice * sample_choices
 
 Columns of a block go in pairs (one 64-bit load), the last of an odd number alone. A *sweep* goes over a list once and keeps up to
 :data:`EVENT_SWEEP` pairs (:data:`VALUE_SWEEP` of a value bus) of sums or deltas in registers, so
 ``S = ceil(ceil(columns / 2) / EVENT_SWEEP)``. J is 1 where the last sweep has pairs and a single column, which lie in two places.
 V and L are the same as S and J with :data:`VALUE_SWEEP`.
+
+The last two lines count indexed connections: `lookups` ids (or values) that are looked up in a table; `founds` rows of it that are walked
+through; `singles` runs of one value where a table knows no others, `runs` where it does; `values` that runs add up; `sample_values`, in
+source gradients, values x samples. For maxima, `choices` and `sample_choices` count in place of `values` and `sample_values`.
 
 What each codelet counts:
 
@@ -111,6 +117,14 @@ class CodeletCost:
     entry_vector: int = 0
     search: int = 0
     near: int = 0
+    lookup: int = 0
+    found: int = 0
+    single: int = 0
+    run: int = 0
+    value: int = 0
+    sample_value: int = 0
+    choice: int = 0
+    sample_choice: int = 0
 
     def to_dict(self) -> dict[str, int]:
         """Coefficients by name."""
@@ -147,6 +161,14 @@ def worker_cycles(
     entries: Any = 0,
     searches: Any = 0,
     nears: Any = 0,
+    lookups: Any = 0,
+    founds: Any = 0,
+    singles: Any = 0,
+    runs: Any = 0,
+    values: Any = 0,
+    sample_values: Any = 0,
+    choices: Any = 0,
+    sample_choices: Any = 0,
 ) -> Any:
     """Worker cycles of one run of a vertex that has a step; counts are numbers or NumPy arrays of one shape.
 
@@ -177,6 +199,14 @@ def worker_cycles(
         + entry * entries
         + cost.search * searches
         + cost.near * nears
+        + cost.lookup * lookups
+        + cost.found * founds
+        + cost.single * singles
+        + cost.run * runs
+        + cost.value * values
+        + cost.sample_value * sample_values
+        + cost.choice * choices
+        + cost.sample_choice * sample_choices
     )
 
 
@@ -212,7 +242,14 @@ def network_costs(network: Network) -> dict[str, CodeletCost]:
 # A row of products: load the value, copy it for a pair, advance row and last column, branch: 5.
 # A pair forward: load, multiply, add: 3; backward: multiply, load, add, store: 4.
 
+# Indexed connections. A lookup: load the id, subtract the first row, compare with the number of rows, branch: 4; where rows have keys, each
+# event and each key: load, compare, branch, advance. A row that is walked through: load where its runs begin and end, compare, branch: 4.
+# A run of one value: load its place and its weight's, form no loop, branch: 4; a longer one loads its length, forms two addresses and sets
+# up a loop besides: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs begin anywhere.
+# A choice: load what is chosen so far, compare twice, load, add and store the sum, store the number: 8.
+
 _LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW = 8, 16, 6, 4, 2, 5
+_RUNS: Final = {"lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
 
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
@@ -235,6 +272,7 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
         id=5,  # load, subtract the first, compare with the count, branch, advance; adds are counted as part of it
         element=3,  # two floats: load, load the current, add or multiply-add, store, advance
         near=6,  # two comparisons, and, not; shift and or into the mask
+        **_RUNS,
     )
 
 
@@ -262,6 +300,7 @@ def _backward(layer: Layer) -> CodeletCost:
         entry=8,  # load the id, multiply by the row's length, add the base, start the sum, add its halves, store, advance, branch
         entry_vector=3,  # load the row, multiply, add
         search=5,  # a halving: load the id, compare, choose the half, subtract, branch
+        **_RUNS,
     )
 
 
@@ -293,6 +332,7 @@ def _events_only(layer: Layer, held: int, event_vector: int) -> CodeletCost:
         event_vector=event_vector,
         event_joined=_JOINED,
         id=5,
+        **_RUNS,
     )
 
 
@@ -309,6 +349,12 @@ def _source_gradient(layer: Layer) -> CodeletCost:
         dot=2,  # load two deltas, branch
         unaligned=1,  # two loads
         element=4,
+        found=24,  # bounds of the row, zeroes, and load, add and store for eight samples, two at a time
+        single=4,
+        run=8,
+        value=2,  # load the weight, form the address of the deltas; then for each two samples load and multiply-add
+        sample_value=1,
+        sample_choice=7,  # load the number of what was chosen, compare, branch, load the delta and the sum, add, store
     )
 
 
@@ -336,4 +382,6 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float
         "update": CodeletCost(start=24, product=4, element=adam if network.moments == 2 else 5 + network.moments),
         "transpose": CodeletCost(start=16, element=3),
+        # an owned element is zeroed; a piece: load place and length, form an address, set up the loop; a value: load, load, add, store
+        "sum_pieces": CodeletCost(start=20, element=1, row=8, value=4),
     }

@@ -30,18 +30,16 @@ def partials_to_sums(layout: Layout) -> Traffic:
 
 def _partials(layout: Layout, traffic: Traffic, table: Mapping[str, Ints], tiles: Ints) -> None:
     """Partial products of the producers on `tiles`, for one range of samples."""
-    keys, at = np.unique(np.stack([table["tile"], table["part"]]), axis=1, return_inverse=True)
-    at = at.ravel()
-    size: Floats = FLOAT * np.bincount(at, weights=table["samples"] * table["entries"]).astype(np.float64)
-    first, count = np.zeros(len(size), dtype=np.int64), np.zeros(len(size), dtype=np.int64)
-    first[at], count[at] = table["first"], table["producers"]
-    # Producers on the adding tile, and on its chip, among [first, first + count).
+    at = _runs(table["tile"], table["part"])
+    tile, first, count = table["tile"][at], table["first"][at], table["producers"][at]
+    size: Floats = np.add.reduceat(FLOAT * table["samples"] * table["entries"], at).astype(np.float64)
+    # The producers [first, first + count) of each piece that a tile takes.
     rows = np.repeat(np.arange(len(size)), count)
     source = tiles[np.repeat(first, count) + np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)]
-    own = np.bincount(rows, weights=source == keys[0][rows], minlength=len(size))
-    np.add.at(traffic.received, keys[0], size * (count - own))
-    np.add.at(traffic.fragments, keys[0], count - own)
-    _over_links(layout, traffic, source, keys[0][rows], size[rows])
+    own = np.bincount(rows, weights=source == tile[rows], minlength=len(size))
+    np.add.at(traffic.received, tile, size * (count - own))
+    np.add.at(traffic.fragments, tile, count - own)
+    _over_links(layout, traffic, source, tile[rows], size[rows])
 
 
 def add_sums_to_relays(layout: Layout, traffic: Traffic) -> None:
@@ -55,9 +53,16 @@ def add_sums_to_relays(layout: Layout, traffic: Traffic) -> None:
         size = FLOAT * table["entries"].astype(np.float64)
         np.add.at(traffic.received, to[moved], size[moved])
         np.add.at(traffic.sent, table["tile"][moved], size[moved])
-        pieces = np.unique(np.stack([to, table["part"], table["tile"]])[:, moved], axis=1)
-        np.add.at(traffic.fragments, pieces[0], 1.0)
+        pieces = _runs(to, table["part"], table["tile"])
+        np.add.at(traffic.fragments, to[pieces], moved[pieces].astype(np.float64))
         _over_links(layout, traffic, table["tile"], to, size)
+
+
+def _runs(*columns: Ints) -> Ints:
+    """Where the rows of a table begin that differ from the row before; vertices come job by job, tiles and samples ascending in each."""
+    differs = np.any([np.diff(column) != 0 for column in columns], axis=0)
+    found: Ints = np.concatenate([[0], np.flatnonzero(differs) + 1]).astype(np.int64)
+    return found
 
 
 def _over_links(layout: Layout, traffic: Traffic, source: Ints, to: Ints, size: Floats) -> None:

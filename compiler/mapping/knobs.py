@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from functools import partial
+from typing import Final, Protocol, TypeAlias
 
 from snnc.compiler.mapping.capacity import window_capacity
 from snnc.compiler.mapping.errors import Knob
@@ -19,13 +20,17 @@ SECONDS: Final = 3.0
 """Time for planning again; what helps is named in any case, but then from a plan made in haste."""
 TRIES: Final = 12
 """Plans for one number."""
+FEWEST_TRIES: Final = 4
+"""Of these, when the time is over."""
 GALLOP: Final = 8
 """How many times larger the next number tried may be: small numbers are planned in no time."""
 MOST_KNOBS: Final = 3
-WORTH: Final = 0.05
-"""Part of what is missing that a knob has to save to be named when it is not enough."""
 IN_FILE: Final = "chips ="
 """What to change in the file of a machine that is not among those that snnc knows."""
+PREFERENCE: Final = ("--capacity", "--batch", "--target", IN_FILE, "--mode", "--optimizer", "--steps")
+"""What is turned rather: first what changes no result."""
+WORTH: Final = 0.05
+"""Part of what is missing that a knob has to save to be named when it is not enough."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,9 @@ class Trial:
     def fits(self) -> bool:
         """Whether a plan was found."""
         return self.chips > 0
+
+
+Options: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class Attempt(Protocol):
@@ -92,7 +100,12 @@ class Turn:
 
 
 def _rank(turn: Turn) -> tuple[bool, int]:
-    return not turn.trial.fits, 0 if turn.trial.fits else turn.trial.bytes
+    """What fits by PREFERENCE, and behind it several knobs at once; of the rest what saves most."""
+    if not turn.trial.fits:
+        return True, turn.trial.bytes
+    names = {name for name, _ in turn.options}
+    kinds = [PREFERENCE.index(name) for name in names - ({"--capacity"} if "--mode" in names else set())]
+    return False, max(kinds) + (len(PREFERENCE) if len(kinds) > 1 else 0)
 
 
 @dataclass(frozen=True)
@@ -117,33 +130,46 @@ class _Tries:
         return Turn(options, request, self.attempt(request, quick=True))
 
     def all(self) -> Iterator[Turn]:
-        """Try every knob by itself, those first that change no result."""
+        """Try every knob by itself, those first that are planned soon."""
         yield from self._capacity()
         yield from self._number("batch", self.request.batch)
-        yield from self._machine()
+        yield from self._number("steps", self.request.steps)
         yield from self._dropping()
         yield from self._optimizer()
-        yield from self._number("steps", self.request.steps)
+        yield from self._machine()
 
     def together(self) -> Iterator[Turn]:
-        """Turn one after the other until the network fits: the largest machine of the kind, no moments, fewer samples, fewer steps."""
+        """Turn one after the other until the network fits: a larger machine, dropping, no moments, fewer samples, fewer steps."""
         request, options = self.request, list[tuple[str, str]]()
         machines = larger_targets(request.target)
         if machines:
             request = replace(request, target=machines[-1], chips=None)
             options.append(self._named(machines[-1]))
-        if request.network.moments:
-            request = _without_moments(request)
-            options.append(("--optimizer", "sgd"))
-        trial = self.attempt(request, quick=True)
-        for name in ("batch", "steps"):
-            now = getattr(request, name)
-            if now > 1 and not trial.fits:
-                value, trial = self._largest(request, name, now)
-                request = _with(request, name, value)
-                options.append((f"--{name}", str(value)))
-        if len(options) > 1:
-            yield Turn(tuple(options), request, trial)
+        turned: Turn | None = None
+        for change in (self._dropped, self._plain, partial(self._fewer, "batch"), partial(self._fewer, "steps")):
+            found = change(request, tuple(options))
+            if found is not None:
+                turned, request, options = found, found.request, list(found.options)
+            if turned is not None and turned.trial.fits:
+                break
+        if turned is not None and len(options) > 1:
+            yield turned
+
+    def _dropped(self, request: Request, before: Options) -> Turn | None:
+        size = _usual_capacity(request)
+        if request.mode == "drop" or size is None:
+            return None
+        return self._turn(replace(request, capacity=size, mode="drop"), *before, ("--mode", "drop"), ("--capacity", str(size)))
+
+    def _plain(self, request: Request, before: Options) -> Turn | None:
+        return self._turn(_without_moments(request), *before, ("--optimizer", "sgd")) if request.network.moments else None
+
+    def _fewer(self, name: str, request: Request, before: Options) -> Turn | None:
+        now = getattr(request, name)
+        if now == 1:
+            return None
+        value, trial = self._largest(request, name, now)
+        return Turn((*before, (f"--{name}", str(value))), _with(request, name, value), trial)
 
     def _number(self, name: str, now: int) -> Iterator[Turn]:
         """The largest number that fits, else 1."""
@@ -160,8 +186,8 @@ class _Tries:
             return value, best
         slope = (self.needed - best.bytes) / max(now - 1, 1)
         guess = int(1 + (there - best.bytes) / slope) if slope > 0 else now // 2
-        for _ in range(TRIES):
-            if high - value <= 1 or self.late:
+        for tried in range(TRIES):
+            if high - value <= 1 or (self.late and tried >= FEWEST_TRIES):
                 break
             middle = min(max(min(guess, GALLOP * value), value + 1), high - 1)
             trial = self.attempt(_with(request, name, middle), quick=True)

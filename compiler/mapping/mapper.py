@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.graph import Array
 from snnc.compiler.mapping.bounds import balance_bound, ideal_bound
 from snnc.compiler.mapping.buses import Bus, sequence_bytes
 from snnc.compiler.mapping.capacity import check_names
@@ -23,7 +24,6 @@ from snnc.compiler.mapping.request import Gradients, Request
 from snnc.compiler.mapping.schedule import make_schedule
 from snnc.compiler.mapping.search import EFFORT, Priced, Search
 from snnc.compiler.mapping.strategies import SNNC, check_strategy
-from snnc.compiler.mapping.supported import check_supported
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.too_big import baseline_too_big, bytes_at_least, too_big
 from snnc.compiler.mapping.traffic import Layout
@@ -46,6 +46,7 @@ def make_plan(
     training: bool | None = None,
     activity: Mapping[str, float] | None = None,
     activity_source: str = "assumed",
+    rates: Mapping[str, Array] | None = None,
     capacity: Mapping[str, int] | int | None = None,
     mode: Mode = "exact",
     near: Mapping[str, float] | None = None,
@@ -68,6 +69,8 @@ def make_plan(
         Whether backward and update are placed; None: when the program has a loss and an optimizer.
     activity
         Measured spikes a value and step, by StepProgram buffer; others are assumed.
+    rates
+        Measured spikes a step of each single value of a buffer: indexed connections are priced with those of the values that reach a tile.
     activity_source
         Where `activity` comes from, for reports.
     capacity
@@ -95,8 +98,6 @@ def make_plan(
     ------
     MappingOptionError, CapacityError
         An option is outside its range.
-    NotOnMachineError
-        The program holds an operation that only the reference runs.
     NoScheduleError
         A cycle of the network holds no delay.
     TooBigError
@@ -106,16 +107,18 @@ def make_plan(
     """
     check_strategy(strategy)
     _check(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients)
-    check_supported(program)
     network = describe(program, training)
     check_names(network, activity, capacity, near, gradient_capacity)
     schedule = make_schedule(network)
-    request = Request(network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
+    request = Request(
+        network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients, rates or {}
+    )
     found = list(_searches(request, strategy, placer))
     fastest = min(found, key=Search.cycles)
     effort = EFFORT if effort is None else effort
     if strategy == SNNC and placer is None:
         fastest = min([fastest, *_other_ways(fastest, gradients)], key=Search.cycles).refine(effort)
+    fastest.settle()
     if fastest.best is not None:
         return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
     if strategy != SNNC:

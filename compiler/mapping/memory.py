@@ -12,8 +12,8 @@ from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.predict import Step
 from snnc.compiler.mapping.traffic import Layout
 
-CATEGORIES: Final = ("weights", "optimiser", "gradients", "history", "relays", "records", "exchange", "code")
-BLOCK_CATEGORIES: Final = ("weights", "optimiser", "gradients", "history", "records")
+CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "code")
+BLOCK_CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "records")
 
 
 def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
@@ -24,7 +24,8 @@ def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
     for layer in problem.network.layers:
         where = layout.range_of(layer)
         used[where.tiles] = True
-        for name, size in block_bytes(problem, layer, layout.cut_of(layer), where.tile_neurons, where.tile_samples).items():
+        held = layout.holdings(layer)
+        for name, size in block_bytes(problem, layer, layout.cut_of(layer), where.tile_neurons, where.tile_samples, held).items():
             found[name][where.tiles] += size
     for source, relays in layout.relays.items():
         for relay in relays:
@@ -41,6 +42,24 @@ def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
     found["exchange"] += received.astype(np.int64)
     found["code"] += used * problem.target.fixed_tile_bytes + (fragments * problem.target.fragment_code_bytes).astype(np.int64)
     return found
+
+
+def bytes_before_pricing(layout: Layout) -> int:
+    """Bytes of the fullest tile that are known before supersteps are: what it holds, and code for the test for further windows.
+
+    Every relay of a limited bus sends a flag to one tile, whose code alone may pass a tile's memory when layers are many.
+    """
+    problem = layout.problem
+    held = np.zeros(problem.target.tiles, dtype=np.int64)
+    for layer in problem.network.layers:
+        where = layout.range_of(layer)
+        held[where.tiles] += sum(block_bytes(problem, layer, layout.cut_of(layer), where.tile_neurons, where.tile_samples).values())
+    for source, relays in layout.relays.items():
+        np.add.at(held, [r.tile for r in relays], [r.samples * problem.store_sizes[source] for r in relays])
+    tests = [problem.limited(backward=backward) for backward in ((False, True) if problem.training else (False,))]
+    flags = sum(len(layout.relays[bus.source]) for limited in tests for bus in limited)
+    held[0] += flags * problem.target.fragment_code_bytes
+    return int(held.max())
 
 
 def largest_category(memory: dict[str, Ints], tile: int) -> tuple[str, int]:

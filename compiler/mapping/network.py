@@ -7,16 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from snnc.compiler.graph import Kind
+from snnc.compiler.indexed.maps import IndexedOp
 from snnc.compiler.kernel import Kernel
+from snnc.compiler.mapping.indexed_links import IndexedLink
 from snnc.compiler.near import near_bounds
 from snnc.compiler.step_operations import (
-    DenseInputGradient,
-    DenseWeightGradient,
+    ConvolveBiasGradient,
     Fill,
+    InputGradient,
     NeuronStep,
-    OneToOneInputGradient,
-    OneToOneWeightGradient,
     RecordAdjoint,
+    RescaleBiasGradient,
+    WeightGradient,
 )
 from snnc.compiler.step_program import ConnectionInfo, PopulationInfo, StepProgram
 
@@ -47,9 +49,11 @@ class Link:
     inputs, outputs
         Values of the source and of the target that it joins.
     weight_elements
-        Elements of its weight: inputs x outputs when dense; 0, 1 or `inputs` when one to one.
+        Elements of its weight: inputs x outputs when dense; 0, 1 or `inputs` when one to one; 0 when indexed.
     weight_gradient, input_gradient
         Whether the backward step forms them.
+    indexed
+        What it joins, when tables tell that; None when it is dense or one to one.
     """
 
     id: str
@@ -63,6 +67,22 @@ class Link:
     weight_elements: int
     weight_gradient: bool
     input_gradient: bool
+    indexed: IndexedLink | None = None
+
+    @property
+    def chooses(self) -> bool:
+        """True for a maximum."""
+        return self.indexed is not None and self.indexed.map.maximum
+
+    @property
+    def read_backward(self) -> bool:
+        """True when its target reads its window again: for the gradient of weights, or to tell which entry of a maximum it was."""
+        return self.weight_gradient or (self.input_gradient and self.chooses)
+
+    @property
+    def one_to_one(self) -> bool:
+        """True when value i of the source reaches one neuron alone, the next one for i + 1."""
+        return not self.dense and self.indexed is None
 
     @property
     def events(self) -> bool:
@@ -120,9 +140,15 @@ class Network:
     """Optimiser values kept for each parameter (Adam 2, SGD with momentum 1)."""
 
     @property
+    def indexed(self) -> tuple[Link, ...]:
+        """Links that tables describe."""
+        return tuple(link for link in self.links if link.indexed is not None)
+
+    @property
     def windowed(self) -> frozenset[Source]:
-        """Sources whose gradients may come back in windows."""
-        return frozenset(link.source for link in self.links if link.dense and link.input_gradient and link.source.windowed)
+        """Sources whose gradients may come back in windows: indexed connections form theirs from deltas alone."""
+        able = frozenset(link.source for link in self.links if link.dense and link.input_gradient and link.source.windowed)
+        return able - {link.source for link in self.indexed}
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -184,6 +210,9 @@ def _link(program: StepProgram, connection: ConnectionInfo, source: Source, trai
     backward = program.backward if training else ()
     mine = [op for op in backward if getattr(op, "connection", None) == connection.id]
     dense = connection.kind == "dense"
+    op = next((op for op in program.forward if isinstance(op, IndexedOp) and op.connection == connection.id), None)
+    learned = {step.parameter for step in program.update} if training else set()
+    indexed = None if op is None else IndexedLink(op, program.buffers, connection.weight in learned, connection.bias in learned)
     return Link(
         id=connection.id,
         source=source,
@@ -192,10 +221,11 @@ def _link(program: StepProgram, connection: ConnectionInfo, source: Source, trai
         dense=dense,
         delay=connection.delay,
         inputs=source.width,
-        outputs=math.prod(target.shape) if dense else source.width,
-        weight_elements=math.prod(program.buffers[connection.weight].shape) if connection.weight else 0,
-        weight_gradient=any(isinstance(op, DenseWeightGradient | OneToOneWeightGradient) for op in mine),
-        input_gradient=any(isinstance(op, DenseInputGradient | OneToOneInputGradient) for op in mine),
+        outputs=source.width if op is None and not dense else math.prod(target.shape),
+        weight_elements=math.prod(program.buffers[connection.weight].shape) if connection.weight and op is None else 0,
+        weight_gradient=any(isinstance(op, WeightGradient | ConvolveBiasGradient | RescaleBiasGradient) for op in mine),
+        input_gradient=any(isinstance(op, InputGradient) for op in mine),
+        indexed=indexed,
     )
 
 
@@ -249,14 +279,16 @@ def learned_elements(layer: Layer) -> Mapping[str, int]:
 def learned_rows(layer: Layer) -> list[int]:
     """Values a neuron of every learned parameter that has some for each neuron: the inputs of a dense connection, else 1."""
     links = [
-        link.inputs if link.dense else 1 for link in layer.incoming if link.weight_gradient and (link.dense or link.weight_elements > 1)
+        link.inputs if link.dense else 1
+        for link in layer.incoming
+        if link.weight_gradient and link.indexed is None and (link.dense or link.weight_elements > 1)
     ]
     return links + [1] * layer.learnable_neuron_parameters
 
 
 def learned_scalars(layer: Layer) -> int:
     """Learned parameters with one value for all neurons."""
-    return layer.learnable_scalars + sum(link.weight_gradient and link.weight_elements == 1 for link in layer.incoming)
+    return layer.learnable_scalars + sum(link.weight_gradient and link.one_to_one and link.weight_elements == 1 for link in layer.incoming)
 
 
 __all__ = ["Layer", "Link", "Network", "Source", "describe", "learned_elements", "learned_rows", "learned_scalars"]

@@ -9,14 +9,21 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.mapping.block_cycles import event_spread, shape_cycles
-from snnc.compiler.mapping.copies import copies_to_readers, local_copy_cycles, weights_to_replicas
+from snnc.compiler.mapping.copies import Move, copies_to_readers, local_copy_cycles, weights_to_replicas
 from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, column_sweeps, worker_cycles
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.further import events_of_window
 from snnc.compiler.mapping.gradient_traffic import add_last_sums, add_reduction, add_sums_to_relays, partials_to_sums
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
+from snnc.compiler.mapping.indexed_traffic import (
+    deltas_by_rows,
+    gradients_to_owners,
+    owned_work,
+    weights_from_owners,
+)
 from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.network import learned_rows, learned_scalars
+from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relays import relay_words, relay_work
 from snnc.compiler.mapping.schedule import INPUT_STAGE
 from snnc.compiler.mapping.shapes import shapes
@@ -82,6 +89,7 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     _add_source_gradients(layout, sources)
     add_last_sums(layout, sources)
     into_relays = with_clock(layout, deltas_to_sources(layout))
+    deltas_by_rows(layout, into_relays)
     add_sums_to_relays(layout, into_relays)
     neurons = with_clock(layout, windows_to_blocks(layout, backward=True))
     return (
@@ -169,7 +177,7 @@ def block_load(layout: Layout, part: str) -> Load:
         where, cost = layout.range_of(layer), problem.costs[f"{part}.{layer.id}"]
         draws = _draws(layout, where)
         for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
-            cycles = shape_cycles(problem, layer, shape.columns, shape.samples, where.tile_samples, part)
+            cycles = shape_cycles(problem, layer, shape, where.tile_samples, part, layout.holdings(layer))
             work = [(problem.schedule.stages[layer.id], cycles - idle - cost.idle)]
             spread = event_spread(problem, layer, shape.columns, shape.samples, part)
             load.add(where.tiles, idle + cost.idle, shape.number, work=work, spread=spread, draws=draws)
@@ -198,7 +206,7 @@ def _add_source_gradients(layout: Layout, load: Load) -> None:
             continue
         where, cost = layout.range_of(layer), problem.costs[f"source_gradient.{layer.id}"]
         for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
-            cycles = shape_cycles(problem, layer, shape.columns, shape.samples, where.tile_samples, "source_gradient") - idle - cost.idle
+            cycles = shape_cycles(problem, layer, shape, where.tile_samples, "source_gradient", layout.holdings(layer)) - idle - cost.idle
             load.add(where.tiles, idle + cost.idle, shape.number, work=[(first, cycles / len(targets)) for first in sorted(targets)])
 
 
@@ -250,7 +258,7 @@ def _round_load(layout: Layout, part: str) -> Load:
         where = layout.range_of(layer)
         cost = problem.costs[f"{'gather' if part == 'forward' else 'weight_round'}.{layer.id}"]
         dense = sum(problem.window_events(link, w) for link in links if link.dense for w in windows) / most
-        other = sum(problem.window_events(link, w) for link in links if not link.dense for w in windows) / most
+        other = sum(problem.window_events(link, w) for link in links if link.one_to_one for w in windows) / most
         for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
             lists = shape.samples * sum(link.dense for link in links)
             counts = {"sweeps": lists * column_sweeps(shape.columns, EVENT_SWEEP), "held": lists * shape.columns}
@@ -299,21 +307,37 @@ def _clock_copy(layout: Layout, name: str, part: str) -> Step:
 
 
 def _update_steps(layout: Layout) -> tuple[Step, ...]:
-    """Private gradients of replicated populations are summed first; then the optimiser."""
-    optimiser = Step("update: optimiser", "update", 1, _update_load(layout), gradients_to_shares(layout))
-    if all(where.replicas == 1 for where in layout.placement.ranges):
-        return (optimiser,)
-    return Step("update: private gradients", "update", 1, _private_load(layout), Traffic.none(layout.problem)), optimiser
+    """Private gradients of replicated populations are summed first, those of shared weights by their owners; then the optimiser."""
+    nothing = Traffic.none(layout.problem)
+    replicated = any(where.replicas > 1 for where in layout.placement.ranges)
+    found = [Step("update: optimiser", "update", 1, _update_load(layout), gradients_to_shares(layout))]
+    if layout.owned:
+        found.insert(0, Step("update: shared gradients", "update", 1, _owners_load(layout), gradients_to_owners(layout)))
+    if layout.owned or replicated:
+        found.insert(0, Step("update: private gradients", "update", 1, _private_load(layout), nothing))
+    return tuple(found)
 
 
 def _copy_steps(layout: Layout) -> Iterator[Step]:
     """New weights go to all replicas and to the sources."""
-    for name, moves in (("update: replicas", weights_to_replicas(layout)), ("update: weight copies", copies_to_readers(layout))):
-        found = list(moves)
-        if found:
-            first, *rest = [move.traffic for move in found]
-            local = sum(move.local for move in found)
-            yield Step(name, "update", 1, Load(layout.problem), first, tuple(rest), local, len(found))
+    owners = Traffic.none(layout.problem)
+    weights_from_owners(layout, owners)
+    from_owners = [Move(owners, 0.0)] if owners.fragments.any() else []
+    replicas, readers = list(weights_to_replicas(layout)), [*copies_to_readers(layout), *from_owners]
+    for name, moves in (("update: replicas", replicas), ("update: weight copies", readers)):
+        if moves:
+            first, *rest = [move.traffic for move in moves]
+            local = sum(move.local for move in moves)
+            yield Step(name, "update", 1, Load(layout.problem), first, tuple(rest), local, len(moves))
+
+
+def _owners_load(layout: Layout) -> Load:
+    """Owners sum what groups hold of the gradients of their weights."""
+    problem, load = layout.problem, Load(layout.problem)
+    for tiles, count, pieces, values in owned_work(layout):
+        cost = worker_cycles(problem.costs["sum_pieces"], elements=count, rows=pieces, values=values)
+        load.add_all(tiles, problem.target.vertex_start_cycles + cost)
+    return load
 
 
 def _private_load(layout: Layout) -> Load:
@@ -322,8 +346,15 @@ def _private_load(layout: Layout) -> Load:
     for where, groups, elements in _updated(layout):
         if where.replicas > 1:
             shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-            cost = worker_cycles(problem.costs["update"], products=(shares - 1) * ceil_div(elements, 2))
-            load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * (shares > 1))
+            cost = worker_cycles(problem.costs["update"], products=(shares - 1) * _pairs_of_worker(problem, elements))
+            load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * (shares > 1) * problem.target.workers)
+    for found in layout.owned:
+        where = found.target
+        shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+        size = layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").largest["size"]
+        cost = worker_cycles(problem.costs["update"], products=(shares - 1) * _pairs_of_worker(problem, size))
+        groups = column_groups(where.tile_neurons, where.columns) * (shares > 1)
+        load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * problem.target.workers)
     return load
 
 
@@ -333,16 +364,26 @@ def _update_load(layout: Layout) -> Load:
     cost, start = problem.costs["update"], problem.target.vertex_start_cycles
     for where, groups, elements in _updated(layout):
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-        mine, parts = (elements, shares) if where.replicas == 1 else (elements / where.replicas, where.replicas)
-        load.add(where.tiles, start + worker_cycles(cost, elements=mine, products=(parts - 1) * ceil_div(mine, 2)), groups)
-    for layer in problem.network.layers:
-        where = layout.range_of(layer)
-        blocks = sum(
-            int(shape.number.sum())
-            for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers)
+        mine, parts = (elements, shares) if where.replicas == 1 else (ceil_div(elements, where.replicas), where.replicas)
+        pairs = _pairs_of_worker(problem, mine)
+        load.add(
+            where.tiles, start + worker_cycles(cost, elements=2 * pairs, products=(parts - 1) * pairs), groups * problem.target.workers
         )
-        load.add(int(where.tiles[0]), start + worker_cycles(cost, elements=1, products=blocks - 1), learned_scalars(layer))
+    for layer in problem.network.layers:
+        where, scalars = layout.range_of(layer), learned_scalars(layer)
+        held = shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers) if scalars else ()
+        blocks = sum(int(shape.number.sum()) for shape in held)
+        cycles = start + worker_cycles(cost, elements=2, products=blocks - 1)
+        load.add(int(where.tiles[0]), cycles, scalars * problem.target.workers)
+    for tiles, count, _, _ in owned_work(layout):
+        each = np.broadcast_to(start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, count)), tiles.shape)
+        load.add_all(np.repeat(tiles, problem.target.workers), np.repeat(each, problem.target.workers))
     return load
+
+
+def _pairs_of_worker(problem: Problem, elements: Any) -> Any:
+    """Pairs of elements of one worker, when all workers of a tile share them."""
+    return ceil_div(ceil_div(elements, 2), problem.target.workers)
 
 
 def _updated(layout: Layout) -> Iterator[tuple[TileRange, Ints, Any]]:

@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
+from snnc.compiler.graph import Array
 from snnc.compiler.mapping.buses import Bus, store_bytes
 from snnc.compiler.mapping.cost import CodeletCost
 from snnc.compiler.mapping.further import events_of_window, expected_rounds, probability_below
+from snnc.compiler.mapping.grouping import Floats
 from snnc.compiler.mapping.links import Routes, find_routes
 from snnc.compiler.mapping.network import Layer, Link, Network, Source
 from snnc.compiler.mapping.schedule import INPUT_STAGE, Schedule
@@ -35,6 +39,14 @@ class Problem:
     """Neurons that take gradient, a value and step, by buffer."""
     windowed: frozenset[Source] = frozenset()
     """Sources whose gradient comes back only for neurons that spiked or are near the threshold."""
+    rates: Mapping[str, Array] = field(default_factory=dict)
+    """Spikes a step of every single value of a buffer, where that was measured."""
+
+    def relative_rate(self, buffer: str) -> Floats | None:
+        """Rate of each value of a buffer over their mean; None where it was not measured or nothing was sent."""
+        rate = self.rates.get(buffer)
+        mean = 0.0 if rate is None else float(rate.mean())
+        return None if rate is None or mean == 0 else rate.astype(np.float64) / mean
 
     def returns(self, link: Link) -> bool:
         """Whether `link` sends its source's gradient back in windows, as partial products of the target's blocks."""
@@ -98,7 +110,7 @@ class Problem:
         found: tuple[dict[str, tuple[Layer, ...]], dict[str, tuple[Layer, ...]]] = ({}, {})
         for layer in self.network.layers:
             for backward in (False, True):
-                links = [link for link in layer.incoming if link.weight_gradient or self.returns(link) or not backward]
+                links = [link for link in layer.incoming if link.read_backward or self.returns(link) or not backward]
                 for bus in dict.fromkeys(self.bus_of[link.id] for link in links):
                     found[backward][bus] = (*found[backward].get(bus, ()), layer)
         return found
@@ -173,6 +185,10 @@ class Problem:
     def deltas_into(self, layer: Layer) -> tuple[tuple[str, int], ...]:
         """Distinct (population, port) whose deltas the source gradients of `layer` read."""
         return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link)))
+
+    def whole_deltas_into(self, layer: Layer) -> tuple[tuple[str, int], ...]:
+        """Those of which every tile of `layer` reads all."""
+        return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link) and link.indexed is None))
 
     def ring_slots(self, source: Source) -> int:
         """Steps of output gradient that wait at once: ``1 + (largest lag - 1) // R``; 0 when no connection sends one back."""

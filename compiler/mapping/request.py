@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from snnc.compiler.graph import Array
 from snnc.compiler.mapping.buses import make_buses
 from snnc.compiler.mapping.capacity import expected_activity, expected_near
 from snnc.compiler.mapping.cost import network_costs
@@ -34,6 +35,7 @@ class Request:
     near: Mapping[str, float] | None = None
     gradient_capacity: Mapping[str, int] | int | None = None
     gradients: Gradients = "auto"
+    rates: Mapping[str, Array] = field(default_factory=dict)
 
     def problems(self) -> Iterator[Problem]:
         """One problem for each way to size the windows, and for each way in which gradients come back to sources of spikes.
@@ -59,6 +61,7 @@ class Request:
                     self.mode,
                     likely,
                     windowed,
+                    self.rates,
                 )
 
     def _windowed(self) -> tuple[frozenset[Source], ...]:

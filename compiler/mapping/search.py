@@ -14,7 +14,7 @@ import numpy as np
 from snnc.compiler.mapping.choices import Choice, choices
 from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.lay_out import lay_out
-from snnc.compiler.mapping.memory import memory_by_tile
+from snnc.compiler.mapping.memory import bytes_before_pricing, memory_by_tile
 from snnc.compiler.mapping.placement import Placement, chip_counts, copy_counts, each_once, placements
 from snnc.compiler.mapping.predict import phase, supersteps
 from snnc.compiler.mapping.problem import Problem
@@ -29,6 +29,8 @@ QUICK_SHARES: Final = (1.0, 0.6)
 """As :data:`BLOCK_SHARES`, where any placement will do."""
 EFFORT: Final = 1_000_000
 """Changes that local search tries, times populations, times tiles of the chips in use: about a second of a laptop's time."""
+SETTLED: Final = 2
+"""Placements that are priced exactly where tables of indexed connections were estimated before."""
 FEWEST, MOST = 24, 240
 """Bounds on the number of changes."""
 
@@ -56,6 +58,9 @@ class Search:
         self.best: Priced | None = None
         self.priced = 0
         self.misfit: tuple[int, Layout, dict[str, Ints]] | None = None
+        self._estimates: list[Priced] = []
+        self._least_known = math.inf
+        """Bytes of the best placement that misses before its supersteps are known; others like it are not priced."""
 
     def cycles(self) -> float:
         """Predicted cycles of a training step with the best placement; infinite without one."""
@@ -65,6 +70,14 @@ class Search:
         """Lay out and price one placement; tell whether it fits."""
         self.priced += 1
         layout = lay_out(self.problem, placement, near=near)
+        known = bytes_before_pricing(layout)
+        if known > self.problem.target.tile_bytes:
+            if known >= self._least_known:
+                return False
+            self._least_known = known
+        return self._price(replace(layout, exact=False) if self.problem.network.indexed else layout)
+
+    def _price(self, layout: Layout) -> bool:
         found = supersteps(layout)
         memory = memory_by_tile(layout, found)
         largest = int(np.sum(list(memory.values()), axis=0).max())
@@ -73,6 +86,8 @@ class Search:
                 self.misfit = largest, layout, memory
             return False
         priced = Priced(layout, memory, tuple(phase(layout, step) for step in found))
+        if not layout.exact:
+            self._estimates.append(priced)
         if self.best is None or priced.cycles < self.best.cycles:
             self.best = priced
         return True
@@ -92,7 +107,7 @@ class Search:
         options = self._options(self.problem)
         for share in QUICK_SHARES:
             tight = each_once(options, partial(_within, share * self.problem.target.tile_bytes))
-            for placement in islice(placements(self.problem, tight, chips or self.problem.target.chips), 0, None, 2):
+            for placement in islice(placements(self.problem, tight, chips or self.problem.target.chips), 0, None, 4):
                 if self.price(placement, near=False):
                     return self
         return self
@@ -127,6 +142,17 @@ class Search:
                 if self.best.cycles < before:
                     shapes, improved = changed, True
                     break
+        return self
+
+    def settle(self) -> Search:
+        """Price the fastest estimates exactly, further ones only as long as none fits."""
+        waiting = sorted(self._estimates, key=lambda priced: priced.cycles)
+        if waiting:
+            self.best = None
+        for tried, priced in enumerate(waiting):
+            if tried >= SETTLED and self.best is not None:
+                break
+            self._price(replace(priced.layout, exact=True))
         return self
 
     def run_as(self, placement: Placement) -> Search:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +14,11 @@ from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """Arrays over tiles: blocks of `columns` neurons and `samples` samples, `number` of them on each tile."""
+    """Numbers, or arrays over tiles: blocks of `columns` neurons and `samples` samples, `number` of them on each tile."""
 
-    columns: Ints
-    samples: Ints
-    number: Ints
+    columns: Any
+    samples: Any
+    number: Any
 
 
 def shapes(cut: Cut, neurons: Ints, samples: Ints, workers: int) -> Iterator[Shape]:

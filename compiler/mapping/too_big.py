@@ -19,6 +19,7 @@ from snnc.compiler.mapping.traffic import Layout
 
 _WHAT: Final = {
     "weights": "weights",
+    "tables": "tables of connections that are not dense",
     "optimiser": "optimiser state",
     "gradients": "gradients",
     "history": "history of the states",

@@ -23,6 +23,8 @@ from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.gradient_counts import returned_buses
 from snnc.compiler.mapping.gradient_windows import Reduction, reductions
 from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, mask_words, sample_groups
+from snnc.compiler.mapping.indexed_cycles import Holdings, estimated
+from snnc.compiler.mapping.indexed_owners import Ownership
 from snnc.compiler.mapping.links import Flows
 from snnc.compiler.mapping.network import Layer, Source, learned_rows, learned_scalars
 from snnc.compiler.mapping.placement import Placement
@@ -66,6 +68,8 @@ class Layout:
     placement: Placement
     relays: Mapping[Source, tuple[Relay, ...]]
     loss_tiles: tuple[int, ...]
+    exact: bool = True
+    """Whether tables of indexed connections are counted; while placements are compared, they are estimated."""
 
     @cached_property
     def reductions(self) -> Mapping[str, Reduction]:
@@ -81,6 +85,24 @@ class Layout:
         """How `layer` is cut."""
         where = self.ranges[layer.id]
         return Cut(where.replicas, where.columns)
+
+    @cached_property
+    def owned(self) -> tuple[Ownership, ...]:
+        """Indexed connections of whose weights training changes some."""
+        found = []
+        for link in self.problem.network.indexed:
+            if link.indexed is not None and link.weight_gradient:
+                source = self.ranges[link.source.owner] if link.input_gradient else None
+                found.append(Ownership(link, link.indexed, self.ranges[link.target], source))
+        return tuple(found)
+
+    def holdings(self, layer: Layer) -> Holdings:
+        """What the tables of the connections of `layer` hold on each of its tiles."""
+        where = self.ranges[layer.id]
+        if self.exact:
+            rate = self.problem.relative_rate
+            return lambda link, side: link.held(side, where, rate(link.op.source.buffer) if side == "target" else None)
+        return estimated(where.tile_neurons, column_groups(where.tile_neurons, where.columns))
 
     def range_of(self, layer: Layer) -> TileRange:
         """Tile range of `layer`."""
@@ -254,7 +276,7 @@ def deltas_to_sources(layout: Layout) -> Traffic:
     problem, traffic = layout.problem, Traffic.none(layout.problem)
     readers: dict[tuple[str, int], list[TileRange]] = {}
     for layer in problem.network.layers:
-        for target, port in problem.deltas_into(layer):
+        for target, port in problem.whole_deltas_into(layer):
             _read_all(layout, traffic, layout.range_of(layer), layout.range_by_id(target))
             readers.setdefault((target, port), []).append(layout.range_of(layer))
     for (target, _), ranges in readers.items() if layout.several_chips else ():

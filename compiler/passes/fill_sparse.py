@@ -1,4 +1,4 @@
-"""A Sparse that training leaves alone becomes a Linear, which every machine runs."""
+"""A Sparse that is hardly sparse and that training leaves alone becomes a Linear."""
 
 from __future__ import annotations
 
@@ -18,17 +18,21 @@ class FillSparse:
     ----------
     trains
         Whether the network is to be trained: then a Sparse that learns stays, because training would change its zeros.
+    least
+        Smallest part of its places with an entry for which a Sparse is filled.
 
     The pass is not part of the default flow, because the reference runs the entries alone.
     """
 
     trains: bool
+    least: float = 0.0
     name: ClassVar[str] = "fill-sparse"
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return the graph with a Linear for each Sparse that does not learn."""
+        """Return the graph with a Linear for each such Sparse."""
         graph = graph.copy()
         for name, sparse in list(graph.of_type(Sparse)):
-            if not (self.trains and sparse.learnable):
+            entries = len(sparse.indices) / (sparse.shape[0] * sparse.shape[1])
+            if entries >= self.least and not (self.trains and sparse.learnable):
                 replace_operation(graph, name, to_linear(sparse))
         return graph

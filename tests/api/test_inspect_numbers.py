@@ -9,15 +9,17 @@ import pytest
 from plans import made_plan, population
 
 from snnc.compiler.plan import BusPlan, ConnectionPlan, Phase, Plan, Relay
+from snnc.compiler.target import Host, Links
 from snnc.compiler.targets import load_target
 from snnc.inspect import Subject
 from snnc.inspect.limits import amount
 from snnc.inspect.occupancy import over_time
 from snnc.inspect.places import FREE, RELAYED, locate
 from snnc.inspect.timeline import parts, whole_step
-from snnc.inspect.view import ranges
+from snnc.inspect.view import build_view, ranges
 
 STEPS, BATCH = 10, 4
+LINKS = Links(bytes_per_second=1e10, chips_per_machine=2, inside=((0, 1, 2),))
 CONNECTIONS = {
     "c0": {"source": "x0", "target": "p0", "weight_gradient": True, "input_gradient": False, "copied": 40, "port": 0},
     "c1": {"source": "p0", "target": "p1", "weight_gradient": True, "input_gradient": True, "copied": 3, "port": 0},
@@ -26,7 +28,7 @@ CONNECTIONS = {
 
 def hand(replicas: int = 1) -> Plan:
     """Two chips of 8 tiles: an input of 100 values, 40 neurons on tiles 0 and 1 (again on 8 and 9 as a replica), 3 neurons on tile 4."""
-    machine = replace(load_target("gc200"), name="small", chips=2, tiles_per_chip=8)
+    machine = replace(load_target("gc200"), name="small", chips=2, tiles_per_chip=8, links=LINKS)
     relays = (Relay(5, 0, 2), Relay(13, 2, 2))
     tiles = machine.tiles
     return Plan(
@@ -103,6 +105,15 @@ def test_bytes_between_chips_by_hand() -> None:
     np.testing.assert_array_equal(chips["windows"], [[11 * 2 * (2 * 44 + 84), 0], [11 * 2 * (44 + 84), 0]])
 
 
+def test_wires_by_hand() -> None:
+    subject = Subject(hand(), told())
+    wires = {(w["from"], w["to"]): w for w in build_view(subject)["traffic"]["links"]}
+    # The second chip has the relays of two samples: spikes go there, windows come back, forward and backward.
+    assert wires[0, 1]["bytes"] == 11 * 2 * 8
+    assert wires[1, 0]["bytes"] == 2 * 11 * 2 * (44 + 84)
+    assert wires[1, 0]["cycles"] == pytest.approx(wires[1, 0]["bytes"] / 2 / 1e10 * subject.plan.target.clock_hz)
+
+
 def test_replicas_read_only_their_own_samples_and_exchange_gradients() -> None:
     plan = hand(replicas=2)
     subject = Subject(plan, told(populations=[{"id": "p0", "model": "LIF", "learned": 4000, "parameters": 0}]))
@@ -173,12 +184,20 @@ def test_limits_name_the_superstep_the_tile_and_the_layer() -> None:
     assert bounded.sentence.startswith("The step takes 3 times as long as with all work spread evenly")
 
 
+def test_a_host_that_is_slower_than_the_step_is_named() -> None:
+    plan = hand()
+    streamed = replace(plan, host_bytes=10**6, target=replace(plan.target, host=Host(bytes_per_second=1e9)))
+    assert "host" not in Subject(replace(streamed, host_bytes=10), told()).limits[0].sentence
+    assert "from the host: 1 ms before each step" in Subject(streamed, told()).limits[0].sentence
+    assert build_view(Subject(streamed, told()))["facts"]["host_milliseconds"] == pytest.approx(1.0)
+
+
 def test_an_exchange_that_limits_tells_what_moves() -> None:
     plan = hand()
     slow = replace(plan, phases=(replace(plan.phases[0], exchange=5000.0), *plan.phases[1:]))
     sentence = Subject(slow, told()).limits[0].sentence
     assert "most of it windows from x0 to hidden, 2,000 bytes into the busiest tile a run" in sentence
-    linked = replace(slow, target=replace(slow.target, link_bytes_per_second=1e6))
+    linked = replace(slow, target=replace(slow.target, links=replace(LINKS, bytes_per_second=1e6)))
     assert "over the links between IPUs" in Subject(linked, told()).limits[0].sentence
 
 

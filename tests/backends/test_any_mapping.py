@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from indexed_nets import choosing, convolutional, shaping, sparse_recurrent
 from poplar_projects import BATCH, STEPS, Project, machine, several_inputs, spiking_recurrent
 from test_poplar_matches_reference import assert_same_records
 
@@ -43,12 +44,23 @@ def random_placement(random, copies):
         (several_inputs, Adam(1e-2), 3, 1, {}),
         (several_inputs, SGD(1e-2), 4, 5, {"capacity": 2}),
         (spiking_recurrent, Adam(1e-2), 5, 5, {}),
+        (sparse_recurrent, Adam(1e-2), 6, 1, {}),
+        (sparse_recurrent, SGD(1e-2, 0.9), 7, 1, {"capacity": 4}),
+        (sparse_recurrent, SGD(1e-2), 8, 5, {}),
+        (convolutional, Adam(1e-2), 9, 1, {}),
+        (convolutional, SGD(1e-2), 10, 1, {"capacity": 9}),
+        (convolutional, SGD(1e-2, 0.9), 11, 5, {}),
+        (shaping, Adam(1e-2), 12, 1, {}),
+        (shaping, SGD(1e-2), 13, 5, {}),
+        (choosing, Adam(1e-2), 14, 1, {}),
+        (choosing, SGD(1e-2), 15, 1, {"capacity": 3}),
+        (choosing, SGD(1e-2), 16, 5, {}),
     ],
 )
 def test_random_placements_train_as_the_reference_does(tmp_path, make, optimizer, seed, copies, options):
     graph = make(np.random.default_rng(3))
     program = lower(graph, loss=parse_loss("ce_mean_membrane"), loss_output="y", optimizer=optimizer, steps=STEPS)
-    machines = machine(60, 2) if copies == 1 else machine(20, copies)
+    machines = machine(110, 2) if copies == 1 else machine(40, copies)
     place = random_placement(np.random.default_rng(seed), copies)
     plan = make_plan(program, machines, steps=STEPS, batch=BATCH, placer=place, **options)
     assert copies == 1 or plan.chips_used == copies

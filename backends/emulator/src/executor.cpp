@@ -95,7 +95,7 @@ double Executor::runGroup(const Superstep &step, const TileGroup &group, Thread 
     }
     if (call.multi) {
       const std::uint64_t counted = callMulti(call, workers_);
-      serial += counted ? double(workers_ * counted) + supervisorCycles_ : double(cyclesOf(call, 0, thread));
+      serial += counted ? double(workers_ * (counted + startCycles_)) + supervisorCycles_ : double(cyclesOf(call, 0, thread));
     } else {
       snnc_worker_cycles = 0;
       call.compute(call.state);

@@ -1,0 +1,128 @@
+"""How much the tables of an indexed map hold on each tile: exactly for a given cut, or estimated for any number of neurons on a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.indexed.tables import Tables
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Cutter: TypeAlias = Callable[[Ints, Ints], Tables]
+"""Cuts a map along the groups (first, count) of one side."""
+
+AMOUNTS: Final = (
+    "span",
+    "keys",
+    "singles",
+    "runs",
+    "values",
+    "bias_singles",
+    "bias_runs",
+    "bias_values",
+    "size",
+    "bytes",
+    "read",
+    "pieces",
+)
+SIZES: Final = 10
+"""Sizes of groups that a profile measures."""
+SAMPLED: Final = 16
+"""Groups that it measures of each size."""
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Amounts by name, numbers or one for each tile: of the largest group of a tile, and of all its groups.
+
+    span: rows; keys: those that are found by key; singles, runs, values: runs of one value, longer ones and the values of both, without
+    biases; bias_…: those of the biases; size: elements of theta; bytes: of the tables; read, pieces: targets that are read,
+    and the ranges that they form.
+    """
+
+    largest: dict[str, Any]
+    total: dict[str, Any]
+
+
+def amounts(tables: Tables, rate: Floats | None = None) -> dict[str, Any]:
+    """Return the amounts of every group; with `rate`, a number for each source, rows, runs and values count by the rate of their source."""
+    runs, values = tables.runs, tables.elements
+    bias_runs = bias_values = np.zeros_like(runs)
+    if tables.always:
+        first = tables.rows[tables.row_start[1:] - 2] + tables.run_start[:-1]
+        bias_runs = tables.run_start[1:] - first
+        total = np.concatenate([[0], np.cumsum(tables.length)])
+        bias_values = total[tables.run_start[1:]] - total[first]
+    nothing, single = np.zeros_like(runs), tables.single
+    rows, plain, sums = tables.span, runs - bias_runs, values - bias_values
+    if rate is not None:
+        rows, plain, sums = _by_rate(tables, rate)
+    return {
+        "span": rows,
+        "keys": np.diff(tables.key_start),
+        "singles": plain if single else nothing,
+        "runs": nothing if single else plain,
+        "values": sums,
+        "bias_singles": bias_runs if single else nothing,
+        "bias_runs": nothing if single else bias_runs,
+        "bias_values": bias_values,
+        "size": tables.used.sizes,
+        "bytes": tables.index_bytes() * tables.numbers,
+        "read": tables.targets.sizes,
+        "pieces": np.diff(tables.targets.group),
+    }
+
+
+def _by_rate(tables: Tables, rate: Floats) -> tuple[Floats, Floats, Floats]:
+    """Rows, runs and values of every group, without biases, each times the rate of its source."""
+    groups = len(tables.span)
+    group = np.repeat(np.arange(groups), tables.span)
+    index = np.arange(len(group)) - np.repeat(np.cumsum(tables.span) - tables.span, tables.span)
+    source = tables.keys if tables.keyed else tables.low[group] + index
+    at = tables.row_start[group] + index
+    begin, end = (tables.run_start[group] + tables.rows[at + i] for i in (0, 1))
+    total = np.concatenate([[0], np.cumsum(tables.length)])
+    counts = (np.ones(len(group)), end - begin, total[end] - total[begin])
+    rows, runs, values = (np.bincount(group, rate[source] * count, groups) for count in counts)
+    return rows, runs, values
+
+
+def held_exactly(tables: Tables, groups: Ints, rate: Floats | None = None) -> Held:
+    """What tiles hold of which tile i has the next ``groups[i]`` groups; see :func:`amounts`."""
+    start = np.concatenate([[0], np.cumsum(groups)[:-1]])
+    found = amounts(tables, rate)
+    return Held(
+        {name: np.maximum.reduceat(values, start) for name, values in found.items()},
+        {name: np.add.reduceat(values, start) for name, values in found.items()},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Amounts of the largest group of a few sizes."""
+
+    sizes: Ints
+    largest: dict[str, Ints]
+
+    def held(self, neurons: Any, groups: Any) -> Held:
+        """Estimate what tiles hold whose `neurons` are cut into `groups`."""
+        each = -(-np.asarray(neurons) // np.maximum(groups, 1))
+        found = {name: np.interp(each, self.sizes, values) for name, values in self.largest.items()}
+        return Held(found, {name: values * groups for name, values in found.items()})
+
+
+def measure(cutter: Cutter, neurons: int) -> Profile:
+    """Cut a population of `neurons` into groups of several sizes, and look at some groups of each."""
+    sizes = np.unique(np.geomspace(1, neurons, SIZES).round().astype(np.int64))
+    found = []
+    for size in sizes:
+        number = -(-neurons // int(size))
+        chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED)).round().astype(np.int64))
+        first = chosen * size
+        found.append({name: int(values.max()) for name, values in amounts(cutter(first, np.minimum(size, neurons - first))).items()})
+    return Profile(sizes, {name: np.array([one[name] for one in found], dtype=np.int64) for name in AMOUNTS})
