@@ -23,7 +23,7 @@ from snnc.backends.poplar.relays import add_relays, counter_name
 from snnc.backends.poplar.schedule import add_clocks, add_loss, optimizer_context, programs
 from snnc.backends.poplar.tables import initial_values, plan_tables, safetensors, safetensors_header
 from snnc.backends.project import Chunk, whole_folder, write_file
-from snnc.compiler.mapping.cost import EVENT_SWEEP, SAMPLE_SWEEP, VALUE_SWEEP
+from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, VALUE_SWEEP
 from snnc.compiler.mapping.plan_json import plan_to_json
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
@@ -108,7 +108,7 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
     add_gradient_windows(net, assembly)
     add_clocks(net, assembly)
     if net.rounds or net.backward_rounds:
-        extras.append({"template": "further_windows"})
+        extras.append({"template": "further_windows", "cost": net.cost("decide")})
     if net.training:
         loss = add_loss(net, assembly)
         optimizer = net.program.optimizer
@@ -135,7 +135,7 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "training": "true" if net.training else "false",
         "machine": machine_context(target),
         "stored": [p for p in places if p["name"] in labels],
-        "tables": lists + len(reductions) + table_count(net),
+        "tables": lists + len(reductions) + table_count(net) + 1,  # the last one: losses
         "reductions": [{"bus": b, "table": lists + n} for n, b in enumerate(reductions)],
         "helpers": [HELPERS] if reductions else [],
         "populations": [_population(p, n) for n, p in enumerate(plan.populations)],
@@ -146,6 +146,7 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "groups": [{"name": n, "title": t, "loops": assembly.loops[g]} for g, (n, t) in GROUPS.items() if g in assembly.loops],
         "programs": programs(net),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in net.program.inputs],
+        "clock": CLOCK,
         "indexed": bool(net.indexed),
         "sweep": {"events": EVENT_SWEEP, "values": VALUE_SWEEP, "samples": SAMPLE_SWEEP},
     }
@@ -168,9 +169,9 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
     names = {"relay_forward": "F1 relay", "forward_neurons": "F2 neurons"}
     if net.rounds:
         names |= {
-            "forward_decide": "further windows?",
-            "forward_gather": "F gather",
-            "forward_next": "F next window",
+            "forward_decide": "FD further windows?",
+            "forward_gather": "FG gather",
+            "forward_next": "FN next window",
             "zero_currents": "zero currents",
         }
     if net.training:
@@ -186,7 +187,7 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
     if any(b.gradient is not None for b in net.plan.buses):
         names |= {REDUCE: "B3 reduction"}
     if net.backward_rounds:
-        names |= {"backward_decide": "further windows?", "backward_next": "B next window", "backward_rounds": "B gather"}
+        names |= {"backward_decide": "BD further windows?", "backward_next": "BN next window", "backward_rounds": "BG gather"}
     return [{"name": name, "title": title} for name, title in names.items()]
 
 

@@ -56,8 +56,8 @@ def add_loss(net: Network, assembly: Assembly) -> Body:
     output = next(o for o in net.program.outputs if o.id == net.program.loss_output)
     population = next(p for p in net.program.populations if output.source.buffer in net.step(p.id).outputs)
     classes = net.neurons[population.id]
-    assembly.variable("Tensor", "labels", 'spread_samples(poplar::INT, "labels", BATCH)', "class of each sample")
-    assembly.variable("Tensor", "losses", 'spread_samples(poplar::FLOAT, "losses", BATCH)')
+    assembly.variable("Tensor", "labels", 'spread_samples(poplar::INT, "labels", loss_tiles)', "class of each sample")
+    assembly.variable("Tensor", "losses", 'spread_samples(poplar::FLOAT, "losses", loss_tiles)')
     assembly.variable("Tensor", "loss", f'layout.on_tile(poplar::FLOAT, {{1}}, "loss", {_TILE})')
     assembly.variable("Tensor", "lr", f'layout.on_tile(poplar::FLOAT, {{1}}, "lr", {_TILE})', "learning rate")
     assembly.variable("Tensor", "optimizer_step", f'layout.on_tile(poplar::INT, {{1}}, "optimizer_step", {_TILE})')
@@ -71,17 +71,18 @@ def add_loss(net: Network, assembly: Assembly) -> Body:
     adjoint, p = f"d_{output.record}", population.id
     fields = (
         vector("Input", "float", "records", f"of_sample({p}, {output.record}, STEPS, i)"),
-        vector("Input", "unsigned", "offset", f"layout.constants(class_offsets({p}, STEPS), sample_tile(i))"),
-        vector("Input", "unsigned", "stride", f"layout.constants(class_strides({p}), sample_tile(i))"),
+        vector("Input", "unsigned", "offset", f"layout.constants(class_offsets({p}, STEPS), loss_tiles.at(i, 0))"),
+        vector("Input", "unsigned", "stride", f"layout.constants(class_strides({p}), loss_tiles.at(i, 0))"),
         scalar("Input", "int", "label", "labels[i]"),
         vector("Output", "float", "adjoint", f"of_sample({p}, {adjoint}, STEPS, i)"),
-        vector("Output", "float", "scratch", f'layout.on_tile(poplar::FLOAT, {{{classes}}}, "scores", sample_tile(i))'),
+        vector("Output", "float", "scratch", f'layout.on_tile(poplar::FLOAT, {{{classes}}}, "scores", loss_tiles.at(i, 0))'),
         scalar("Output", "float", "loss", "losses[i]"),
         integer("steps", "STEPS"),
         number("classes", classes),
     )
     assembly.loop(
-        "loss", VertexLoop("one vertex a sample", "std::size_t", "i", "samples_of(BATCH)", "loss_samples", "Loss", "sample_tile(i)", fields)
+        "loss",
+        VertexLoop("one vertex a sample", "std::size_t", "i", "samples_of(BATCH)", "loss_samples", "Loss", "loss_tiles.at(i, 0)", fields),
     )
     total = (vector("Input", "float", "losses", "losses"), scalar("Output", "float", "total", "loss[0]"), number("count", "BATCH"))
     assembly.loop("loss", VertexLoop("their sum", *_ONE, "loss_sum", "LossSum", _TILE, total))

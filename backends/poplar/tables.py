@@ -18,11 +18,11 @@ FLOAT: Final = 4
 
 
 def plan_tables(net: Network) -> Iterator[Chunk]:
-    """Yield ``plan.bin``: every population's blocks (tile, first, count, sample, samples), every store's relays (tile, sample, samples),
-    every reduction's vertices (:class:`~snnc.compiler.plan.PartialSum`), the tables of indexed connections.
+    """Yield ``plan.bin``: blocks of populations (tile, first, count, sample, samples), relays of stores (tile, sample, samples), vertices
+    of reductions (:class:`~snnc.compiler.plan.PartialSum`), the tables of indexed connections, losses (tile).
     """
     stores, windowed = list(net.stores.values()), [b.gradient for b in net.plan.buses if b.gradient is not None]
-    yield struct.pack("<I", len(net.plan.populations) + len(stores) + len(windowed) + table_count(net))
+    yield struct.pack("<I", len(net.plan.populations) + len(stores) + len(windowed) + table_count(net) + 1)
     for population in net.plan.populations:
         yield from _table([(b.tile, b.first, b.count, b.sample, b.samples) for b in population.blocks])
     for store in stores:
@@ -31,6 +31,7 @@ def plan_tables(net: Network) -> Iterator[Chunk]:
         yield from _table([(v.tile, v.part, v.sample, v.samples, v.entry, v.entries, v.first, v.producers) for v in gradient.sums])
     for table in indexed_tables(net):
         yield from _table(table)
+    yield from _table(np.array(net.plan.loss_tiles, dtype="<u4").reshape(-1, 1))
 
 
 def _table(rows: Sequence[Sequence[int]] | Array) -> Iterator[Chunk]:

@@ -13,8 +13,9 @@ from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.gradient_counts import near_counts, returned_buses
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
 from snnc.compiler.mapping.indexed_cycles import Holdings, estimated, indexed_counts
-from snnc.compiler.mapping.network import Layer, learned_elements
+from snnc.compiler.mapping.network import Layer, Link, learned_elements
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.shapes import Shape
 
 PARTS: Final = ("forward", "backward", "source_gradient")
 
@@ -38,35 +39,56 @@ def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
     each = largest_share(samples, np.maximum(sample_groups(n, cut.columns, problem.target.workers, samples), 1))
+    return shape_cycles(problem, layer, Shape(columns, each, 1), samples, part, holdings or estimated(n, column_groups(n, cut.columns)))
+
+
+def shape_cycles(problem: Problem, layer: Layer, shape: Shape, samples: Any, part: str, holdings: Holdings) -> Any:
+    """Expected worker cycles of a block with some of the tile's `samples`, the start of its vertex included; `holdings` is of the tile."""
+    columns, each = shape.columns, shape.samples
     cost = problem.costs[f"{part}.{layer.id}"]
     if part == "source_gradient":
         counts = _source_counts(problem, layer, columns, each, samples)
     else:
-        counts = _neuron_counts(problem, layer, columns, each)
+        window = round(problem.rounds()) if part == "forward" else 0  # further windows come before the equations, or after their adjoint
+        counts = _neuron_counts(problem, read_links(layer, part), columns, each, window)
         extra = near_counts(problem, layer, columns, each) if part == "backward" else {}
         counts = {name: counts.get(name, 0) + extra.get(name, 0) for name in {**counts, **extra}}
         if part == "forward":
             counts["nears"] = each * columns * sum(source in problem.windowed for source in layer.sent)
-    held = holdings or estimated(n, column_groups(n, cut.columns))
-    for name, number in indexed_counts(problem, layer, part, columns, each, held).items():
+    for name, number in indexed_counts(problem, layer, part, columns, each, holdings).items():
         counts[name] = counts.get(name, 0) + number
     return problem.target.vertex_start_cycles + worker_cycles(cost, columns=columns, **counts)
 
 
-def _neuron_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
-    dense = [link for link in layer.incoming if link.dense]
-    other = [link for link in layer.incoming if link.one_to_one]
+def event_spread(problem: Problem, layer: Layer, columns: Any, each: Any, part: str) -> Any:
+    """Standard deviation of the cycles of such a block when each value of a spike source fires on its own."""
+    cost = problem.costs[f"{part}.{layer.id}"]
+    one = worker_cycles(cost, events=1, columns=columns) - cost.start
+    links = [link for link in read_links(layer, part) if link.events]
+    dense = sum(problem.window_variance(link) for link in links if link.dense)
+    other = sum(problem.window_variance(link) for link in links if link.one_to_one)
+    return np.sqrt(each * (dense * one**2 + other * cost.id**2))
+
+
+def read_links(layer: Layer, part: str) -> list[Link]:
+    """Connections whose windows a block reads: all forward, backward those with a gradient of their weights."""
+    return [link for link in layer.incoming if part != "backward" or link.weight_gradient]
+
+
+def _neuron_counts(problem: Problem, links: Sequence[Link], columns: Any, samples: Any, window: int) -> dict[str, Any]:
+    dense = [link for link in links if link.dense]
+    other = [link for link in links if link.one_to_one]
     event_sweeps, value_sweeps = column_sweeps(columns, EVENT_SWEEP), column_sweeps(columns, VALUE_SWEEP)
     values = samples * sum(link.inputs for link in dense if not link.events)
     return {
         "samples": samples,
         "sweeps": samples * sum(event_sweeps if link.events else value_sweeps for link in dense),
         "held": samples * columns * len(dense),
-        "events": samples * sum(problem.window_events(link) for link in dense if link.events),
+        "events": samples * sum(problem.window_events(link, window) for link in dense if link.events),
         "rows": values * value_sweeps,
         "products": values * column_pairs(columns),
         "neurons": samples * columns,
-        "ids": samples * sum(problem.window_events(link) for link in other if link.events),
+        "ids": samples * sum(problem.window_events(link, window) for link in other if link.events),
         "elements": samples * columns * sum(not link.events for link in other),
     }
 
@@ -103,11 +125,6 @@ def _one_sample(outputs: Sequence[int], columns: Any) -> dict[str, Any]:
         "products": columns * halves,
         "unaligned": columns * sum((n + 1) // 2 for n in outputs if n % 2),
     }
-
-
-def vertices(problem: Problem, cut: Cut, neurons: Any, samples: Any) -> Any:
-    """Blocks of a tile that holds `neurons` of a population for `samples` samples."""
-    return column_groups(neurons, cut.columns) * sample_groups(neurons, cut.columns, problem.target.workers, samples)
 
 
 def step_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Ints) -> Floats:

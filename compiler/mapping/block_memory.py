@@ -11,7 +11,7 @@ from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.gradient_counts import returned_buses
 from snnc.compiler.mapping.grouping import Ints, ceil_div, column_groups, mask_words, sample_groups
 from snnc.compiler.mapping.indexed_cycles import Holdings, estimated, indexed_bytes, rows_read
-from snnc.compiler.mapping.network import Layer, learned_elements
+from snnc.compiler.mapping.network import Layer, learned_elements, learned_scalars
 from snnc.compiler.mapping.problem import Problem
 
 FLOAT = 4
@@ -36,7 +36,7 @@ def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples:
     found: dict[str, Ints] = {name: FLOAT * floats * samples * neurons + 0 * groups for name, floats in per_state.items()}
     found["weights"] = FLOAT * (per_neuron * neurons + scalars) + 0 * groups
     found["optimiser"] = FLOAT * problem.network.moments * ceil_div(learned * neurons, cut.replicas) + 0 * groups
-    found["gradients"] = found["gradients"] + FLOAT * shares * (learned * neurons + _learned_scalars(layer) * groups)
+    found["gradients"] = found["gradients"] + FLOAT * shares * (learned * neurons + learned_scalars(layer) * groups)
     partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
     found["gradients"] = found["gradients"] + FLOAT * samples * partials * groups
     masks = sum((2 if source in problem.windowed else 1) for source in layer.sent if source.kind == "spikes")
@@ -44,10 +44,6 @@ def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples:
     for name, size in indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups)).items():
         found[name] = found.get(name, 0 * groups) + size
     return found
-
-
-def _learned_scalars(layer: Layer) -> int:
-    return layer.learnable_scalars + sum(link.weight_gradient and link.weight_elements == 1 for link in layer.incoming)
 
 
 def _weights(problem: Problem, layer: Layer) -> int:

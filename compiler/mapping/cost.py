@@ -87,6 +87,10 @@ SAMPLE_SWEEP: Final = 5
 """Pairs of samples of a sweep over the targets' deltas: 10 registers, a pair for the weight and one for the deltas."""
 
 
+CLOCK: Final = 8
+"""Worker cycles of the vertex that moves the iteration counter on: its fields, load, add, store, return."""
+
+
 @dataclass(frozen=True)
 class CodeletCost:
     """Worker cycles of one codelet; see the module's page for what each coefficient is multiplied with."""
@@ -256,7 +260,7 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
     return CodeletCost(
         start=24 + _links(layer.incoming),
         idle=8,
-        sample=6 + _sample(layer),
+        sample=6 + _sample(layer.incoming),
         sweep=_SWEEP,
         held=2,
         event=_EVENT,
@@ -278,10 +282,11 @@ def _backward(layer: Layer) -> CodeletCost:
     loads += sum(1 + (s.buffer in layer.adjoint_outputs) for s in layer.sent) or len(layer.adjoint_outputs)
     stores = len(kernel.states) + len(kernel.inputs)
     sums = 3 * (layer.learnable_neuron_parameters + layer.learnable_scalars)
+    learned = [link for link in layer.incoming if link.weight_gradient]
     return CodeletCost(
-        start=28 + _links(layer.incoming),
+        start=28 + _links(learned),
         idle=8,
-        sample=4 + _sample(layer),
+        sample=4 + _sample(learned),
         sweep=_SWEEP,
         held=1,
         event=_EVENT,
@@ -304,9 +309,9 @@ def _links(links: Iterable[Link]) -> int:
     return sum(_LINK + (_DENSE if link.dense else 0) for link in links)
 
 
-def _sample(layer: Layer) -> int:
+def _sample(links: Iterable[Link]) -> int:
     """Each connection without weights of its own rows: its count, its pointers and the set-up of its loop."""
-    return sum(6 if link.events else 4 for link in layer.incoming if not link.dense)
+    return sum(6 if link.events else 4 for link in links if not link.dense)
 
 
 def _sending(layer: Layer) -> int:
@@ -320,7 +325,7 @@ def _events_only(layer: Layer, held: int, event_vector: int) -> CodeletCost:
     return CodeletCost(
         start=16 + _links(links),
         idle=8,
-        sample=_sample(layer),
+        sample=_sample(links),
         sweep=_SWEEP,
         held=held,
         event=_EVENT,
@@ -373,6 +378,7 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         "reduce_partials": CodeletCost(start=16, row=6, product=2),
         "gradient_window": CodeletCost(start=20, sample=10, row=6, product=2),
         "loss": CodeletCost(start=30, sample=20, element=12),  # read, exp (3), sum, scale, write, in two sweeps
+        "decide": CodeletCost(start=16, element=4),  # of a flag: load, test, or, branch
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float
         "update": CodeletCost(start=24, product=4, element=adam if network.moments == 2 else 5 + network.moments),
         "transpose": CodeletCost(start=16, element=3),

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.mapping.block_memory import block_bytes
+from snnc.compiler.mapping.block_memory import FLOAT, block_bytes
 from snnc.compiler.mapping.gradient_traffic import reduced_bytes
 from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.predict import Step
@@ -34,9 +34,11 @@ def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
     found["gradients"] += reduced_bytes(layout)
     for tile in layout.loss_tiles:
         used[tile] = True
-        found["records"][tile] += 4 * problem.steps * problem.network.loss_width
-    received = np.max([step.traffic.received for step in steps], axis=0)
-    fragments = np.sum([step.traffic.fragments for step in steps], axis=0)
+        found["records"][tile] += FLOAT * (problem.network.loss_width + 2)  # scores, label and loss; what it reads waits in buffers
+    # What vertices read or write on other tiles waits in buffers; copies go straight to where it stays.
+    buffers = [step.traffic.received + sum(traffic.sent for traffic in step.after) for step in steps if step.vertices]
+    received = np.max(buffers, axis=0)
+    fragments = np.sum([traffic.fragments for step in steps for traffic in (step.traffic, *step.after)], axis=0)
     found["exchange"] += received.astype(np.int64)
     found["code"] += used * problem.target.fixed_tile_bytes + (fragments * problem.target.fragment_code_bytes).astype(np.int64)
     return found

@@ -279,4 +279,19 @@ def learned_elements(layer: Layer) -> Mapping[str, int]:
     return {**found, "bias": layer.learnable_neuron_parameters}
 
 
-__all__ = ["Layer", "Link", "Network", "Source", "describe", "learned_elements"]
+def learned_rows(layer: Layer) -> list[int]:
+    """Values a neuron of every learned parameter that has some for each neuron: the inputs of a dense connection, else 1."""
+    links = [
+        link.inputs if link.dense else 1
+        for link in layer.incoming
+        if link.weight_gradient and link.indexed is None and (link.dense or link.weight_elements > 1)
+    ]
+    return links + [1] * layer.learnable_neuron_parameters
+
+
+def learned_scalars(layer: Layer) -> int:
+    """Learned parameters with one value for all neurons."""
+    return layer.learnable_scalars + sum(link.weight_gradient and link.one_to_one and link.weight_elements == 1 for link in layer.incoming)
+
+
+__all__ = ["Layer", "Link", "Network", "Source", "describe", "learned_elements", "learned_rows", "learned_scalars"]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from snnc.compiler.mapping.block_cycles import block_cycles, vertices
-from snnc.compiler.mapping.cost import worker_cycles
+from snnc.compiler.mapping.block_cycles import event_spread, shape_cycles
+from snnc.compiler.mapping.copies import Move, copies_to_readers, local_copy_cycles, weights_to_replicas
+from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, column_sweeps, worker_cycles
+from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.further import events_of_window
 from snnc.compiler.mapping.gradient_traffic import add_last_sums, add_reduction, add_sums_to_relays, partials_to_sums
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
 from snnc.compiler.mapping.indexed_traffic import (
@@ -18,49 +21,31 @@ from snnc.compiler.mapping.indexed_traffic import (
     owned_work,
     weights_from_owners,
 )
-from snnc.compiler.mapping.network import learned_elements
+from snnc.compiler.mapping.load import Load
+from snnc.compiler.mapping.network import learned_rows, learned_scalars
 from snnc.compiler.mapping.problem import Problem
-from snnc.compiler.mapping.relays import relay_cycles, relay_words
+from snnc.compiler.mapping.relays import relay_words, relay_work
+from snnc.compiler.mapping.schedule import INPUT_STAGE
+from snnc.compiler.mapping.shapes import shapes
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.traffic import (
+    FLOAT,
     Layout,
     Traffic,
     adjoints_to_blocks,
     deltas_to_sources,
     flags_to_one_tile,
     gradients_to_shares,
+    losses_to_one_tile,
     masks_to_relays,
     records_to_loss,
-    weights_to_copies,
-    weights_to_replicas,
     windows_to_blocks,
+    with_clock,
 )
 from snnc.compiler.plan import Phase
 
-
-class Load:
-    """Worker cycles on every tile: of the longest vertex, and of all vertices together."""
-
-    def __init__(self, layout: Layout) -> None:
-        self.workers = layout.problem.target.workers
-        self.longest: Floats = np.zeros(layout.problem.target.tiles)
-        self.total: Floats = np.zeros(layout.problem.target.tiles)
-
-    def add(self, tiles: Ints | int, cycles: Any, number: Any) -> None:
-        """Give tiles `number` vertices of `cycles` each."""
-        self.longest[tiles] = np.maximum(self.longest[tiles], cycles)
-        self.total[tiles] += np.asarray(cycles) * np.asarray(number)
-
-    def add_all(self, tiles: Ints, cycles: Floats) -> None:
-        """Add one vertex for each element of two arrays; tiles may occur again."""
-        np.maximum.at(self.longest, tiles, cycles)
-        np.add.at(self.total, tiles, cycles)
-
-    @property
-    def cycles(self) -> Floats:
-        """Tile cycles: a worker issues once every `workers` cycles, and vertices are dealt to the workers that are free."""
-        found: Floats = np.maximum(self.workers * self.longest, self.total)
-        return found
+CONTROL: Final = 30.0
+"""Tile cycles of the control program for each superstep and copy [R]; what is left of ``Target.superstep_cycles`` sets up an exchange."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +57,20 @@ class Step:
     runs: int
     load: Load
     traffic: Traffic
+    """What moves before it."""
+    after: tuple[Traffic, ...] = ()
+    """Further exchanges, each with a barrier of its own."""
+    local: float = 0.0
+    """Cycles of copies inside tiles."""
+    programs: int = 1
+    """Supersteps and copies that it is made of."""
+    decisions: int = 0
+    """Loops that go on or end by what it found."""
+
+    @property
+    def vertices(self) -> bool:
+        """Whether it is a compute set, not only copies."""
+        return self.load.vertices > 0
 
 
 def supersteps(layout: Layout) -> tuple[Step, ...]:
@@ -79,29 +78,31 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     problem = layout.problem
     runs = problem.schedule.iterations(problem.steps)
     found = [
-        Step("forward: relays", "forward", runs, relay_load(layout, compact=True), masks_to_relays(layout)),
+        _clock_copy(layout, "forward: start", "forward"),
+        Step("forward: relays", "forward", runs, relay_load(layout, compact=True), with_clock(layout, masks_to_relays(layout))),
         *_overflow_test(layout, "forward", runs),
-        Step("forward: neurons", "forward", runs, block_load(layout, "forward"), windows_to_blocks(layout)),
+        Step("forward: neurons", "forward", runs, block_load(layout, "forward"), with_clock(layout, windows_to_blocks(layout))),
     ]
     if not problem.training:
         return tuple(found)
     sources = relay_load(layout, compact=False)
-    _add_blocks(layout, sources, "source_gradient")
+    _add_source_gradients(layout, sources)
     add_last_sums(layout, sources)
-    into_relays, copies = deltas_to_sources(layout), weights_to_copies(layout)
+    into_relays = with_clock(layout, deltas_to_sources(layout))
     deltas_by_rows(layout, into_relays)
-    weights_from_owners(layout, copies)
     add_sums_to_relays(layout, into_relays)
+    neurons = with_clock(layout, windows_to_blocks(layout, backward=True))
     return (
         *found,
-        Step("loss: adjoints", "loss", 1, _loss_load(layout), records_to_loss(layout)),
-        Step("loss: sum", "loss", 1, _one_tile(layout, "reduce", problem.batch), adjoints_to_blocks(layout)),
+        Step("loss: adjoints", "loss", 1, _loss_load(layout), records_to_loss(layout), (adjoints_to_blocks(layout),)),
+        Step("loss: sum", "loss", 1, _sum_load(layout), losses_to_one_tile(layout)),
+        _clock_copy(layout, "backward: start", "backward"),
         Step("backward: relays and source gradients", "backward", runs, sources, into_relays),
-        *_overflow_test(layout, "backward", runs),
-        Step("backward: neurons", "backward", runs, block_load(layout, "backward"), windows_to_blocks(layout, backward=True)),
+        Step("backward: neurons", "backward", runs, block_load(layout, "backward"), neurons),
         *_reduction(layout, runs),
+        *_overflow_test(layout, "backward", runs),
         *_update_steps(layout),
-        Step("update: weight copies", "update", 1, _copy_load(layout), copies),
+        *_copy_steps(layout),
     )
 
 
@@ -109,7 +110,7 @@ def _reduction(layout: Layout, runs: int) -> tuple[Step, ...]:
     """Stage one of the sums of partial input gradients, where there are any."""
     if not layout.reductions:
         return ()
-    load = Load(layout)
+    load = Load(layout.problem)
     add_reduction(layout, load)
     return (Step("backward: reduction", "backward", runs, load, partials_to_sums(layout)),)
 
@@ -125,104 +126,214 @@ def exchange_cycles(layout: Layout, traffic: Traffic) -> Floats:
 def cycles_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, tuple[int, ...]]:
     """Cycles in which each tile computes and exchanges in a whole training step."""
     compute = np.sum([step.runs * step.load.cycles for step in steps], axis=0)
-    exchange = np.sum([step.runs * exchange_cycles(layout, step.traffic) for step in steps], axis=0)
+    exchange = np.sum([step.runs * exchange_cycles(layout, each) for step in steps for each in (step.traffic, *step.after)], axis=0)
     return {"compute": tuple(compute.astype(np.int64).tolist()), "exchange": tuple(exchange.astype(np.int64).tolist())}
 
 
 def phase(layout: Layout, step: Step) -> Phase:
     """Sum up one superstep."""
-    target, traffic, cycles = layout.problem.target, step.traffic, step.load.cycles
-    tile_cycles = exchange_cycles(layout, traffic)
-    over_links = layout.problem.routes.cycles(traffic.flows)
-    barrier = target.link_sync_cycles if traffic.flows.bytes else target.sync_cycles
+    exchanges = [step.traffic, *step.after]
     return Phase(
         name=step.name,
         part=step.part,
         runs=step.runs,
-        compute=float(cycles.max()),
-        sync=barrier + target.superstep_cycles,
-        exchange=max(float(tile_cycles.max()), float(np.ceil(over_links))),
-        bytes_in=int(traffic.received.max()),
-        busiest_tile=int(cycles.argmax()),
+        compute=step.load.busiest + step.local,
+        sync=sum(_barrier(layout, traffic) for traffic in exchanges) + CONTROL * step.programs + step.decisions * _decision(layout),
+        exchange=sum(_exchange(layout, traffic) for traffic in exchanges),
+        bytes_in=int(max(traffic.received.max() for traffic in exchanges)),
+        busiest_tile=step.load.busiest_tile,
     )
+
+
+def _exchange(layout: Layout, traffic: Traffic) -> float:
+    over_links = layout.problem.routes.cycles(traffic.flows)
+    return max(float(exchange_cycles(layout, traffic).max()), float(np.ceil(over_links)))
+
+
+def _barrier(layout: Layout, traffic: Traffic) -> float:
+    """The barrier and the set-up of an exchange; none where nothing moves."""
+    target = layout.problem.target
+    if not traffic.fragments.any():
+        return 0.0
+    return (target.link_sync_cycles if traffic.flows.bytes else target.sync_cycles) + target.superstep_cycles - CONTROL
+
+
+def _decision(layout: Layout) -> float:
+    """All tiles learn how a loop goes on."""
+    target = layout.problem.target
+    return (target.link_sync_cycles if target.chips > 1 else target.sync_cycles) + target.superstep_cycles
 
 
 # ---- who computes what -----------------------------------------------------------------------------------------------
 
 
 def block_load(layout: Layout, part: str) -> Load:
-    """Blocks of all populations."""
-    load = Load(layout)
-    _add_blocks(layout, load, part)
-    return load
-
-
-def _add_blocks(layout: Layout, load: Load, part: str) -> None:
-    problem = layout.problem
+    """Blocks of all populations, and the clock."""
+    problem, load = layout.problem, _clocked(layout)
+    idle = problem.target.vertex_start_cycles
     for layer in problem.network.layers:
         if part != "forward" and not layer.gradient:
             continue
-        if part == "source_gradient" and not problem.deltas_into(layer):
+        where, cost = layout.range_of(layer), problem.costs[f"{part}.{layer.id}"]
+        draws = _draws(layout, where)
+        for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
+            cycles = shape_cycles(problem, layer, shape, where.tile_samples, part, layout.holdings(layer))
+            work = [(problem.schedule.stages[layer.id], cycles - idle - cost.idle)]
+            spread = event_spread(problem, layer, shape.columns, shape.samples, part)
+            load.add(where.tiles, idle + cost.idle, shape.number, work=work, spread=spread, draws=draws)
+    return load
+
+
+def _clocked(layout: Layout) -> Load:
+    load = Load(layout.problem)
+    load.add(0, layout.problem.target.vertex_start_cycles + CLOCK)
+    return load
+
+
+def _draws(layout: Layout, where: TileRange) -> int:
+    """Blocks of a population with samples of their own: those of other column groups see the same events."""
+    cut, workers = Cut(where.replicas, where.columns), layout.problem.target.workers
+    return sum(int(sample_groups(where.neurons, cut.columns, workers, samples).max()) for _, samples in where.samples)
+
+
+def _add_source_gradients(layout: Layout, load: Load) -> None:
+    """Blocks whose outputs receive gradients, in the iterations that follow a step of any of their targets."""
+    problem = layout.problem
+    idle = problem.target.vertex_start_cycles
+    for layer in problem.network.layers:
+        targets = {problem.schedule.stages[target] - 1 for target, _ in problem.deltas_into(layer)}
+        if not layer.gradient or not targets:
             continue
-        where = layout.range_of(layer)
-        cut, held = layout.cut_of(layer), (where.tile_neurons, where.tile_samples)
-        load.add(where.tiles, block_cycles(problem, layer, cut, *held, part, layout.holdings(layer)), vertices(problem, cut, *held))
+        where, cost = layout.range_of(layer), problem.costs[f"source_gradient.{layer.id}"]
+        for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
+            cycles = shape_cycles(problem, layer, shape, where.tile_samples, "source_gradient", layout.holdings(layer)) - idle - cost.idle
+            load.add(where.tiles, idle + cost.idle, shape.number, work=[(first, cycles / len(targets)) for first in sorted(targets)])
 
 
 def relay_load(layout: Layout, *, compact: bool) -> Load:
-    """Relays, one vertex each; `compact` when masks become ids as well."""
-    problem, load = layout.problem, Load(layout)
+    """Relays, one vertex each, and the clock; `compact` when masks become ids as well."""
+    problem, load = layout.problem, _clocked(layout)
+    stages = problem.schedule.stages
     for source in problem.network.sources:
-        words, relays = relay_words(problem, source, layout.ranges), layout.relays[source]
-        cycles = {n: relay_cycles(problem, source, words, n, compact=compact) for n in {relay.samples for relay in relays}}
-        load.add(np.array([relay.tile for relay in relays]), np.array([cycles[relay.samples] for relay in relays]), 1)
+        words = relay_words(problem, source, layout.ranges)
+        stage = stages.get(source.owner, INPUT_STAGE)
+        first = {bus.id: stage + bus.lag for bus in problem.buses if bus.source == source}
+        relays = layout.relays[source]
+        found = relay_work(problem, source, words, np.array([relay.samples for relay in relays]), compact=compact)
+        work = [(stage + 1, found.compacting), *((first[bus], cycles) for bus, cycles in found.shown.items())]
+        load.add(np.array([relay.tile for relay in relays]), found.always, work=work, spread=found.spread, draws=len(relays))
     return load
 
 
 def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
-    """Exact mode with limited windows asks in every iteration whether further windows are needed."""
-    limited = layout.problem.limited(backward=part == "backward")
+    """Exact mode with limited windows asks in every iteration whether further windows are needed, and shows those."""
+    problem, backward = layout.problem, part == "backward"
+    limited = problem.limited(backward=backward)
     if not limited:
         return ()
+    test, rounds = Load(problem), round(problem.further_windows(backward=backward))
     flags = sum(len(layout.relays[bus.source]) for bus in limited)
-    return (Step(f"{part}: test for further windows", part, runs, _one_tile(layout, "reduce", flags), flags_to_one_tile(layout, limited)),)
+    test.add(0, problem.target.vertex_start_cycles + worker_cycles(problem.costs["decide"], elements=flags))
+    asked = Step(f"{part}: test for further windows", part, runs + rounds, test, flags_to_one_tile(layout, limited), decisions=1)
+    if rounds == 0:
+        return (asked,)
+    read, shown = with_clock(layout, windows_to_blocks(layout, backward=backward)), with_clock(layout, Traffic.none(problem))
+    return (
+        asked,
+        Step(f"{part}: further windows", part, rounds, _round_load(layout, part), read),
+        Step(f"{part}: next windows", part, rounds, _next_load(layout, part), shown),
+    )
 
 
-def _one_tile(layout: Layout, codelet: str, elements: int) -> Load:
-    load = Load(layout)
-    cost = layout.problem.costs[codelet]
-    tile = layout.loss_tiles[0] if layout.loss_tiles else 0
-    load.add(tile, layout.problem.target.vertex_start_cycles + worker_cycles(cost, elements=elements), 1)
+def _round_load(layout: Layout, part: str) -> Load:
+    """Blocks add further windows: forward all but the last, backward all but the first."""
+    problem, load = layout.problem, Load(layout.problem)
+    most = max(1, round(problem.rounds(backward=part == "backward")))
+    windows = range(most) if part == "forward" else range(1, most + 1)
+    limited = {bus.id for bus in problem.limited(backward=part == "backward")}
+    for layer in problem.network.layers:
+        links = [link for link in layer.incoming if problem.bus_of[link.id] in limited and (part == "forward" or link.weight_gradient)]
+        if not links:
+            continue
+        where = layout.range_of(layer)
+        cost = problem.costs[f"{'gather' if part == 'forward' else 'weight_round'}.{layer.id}"]
+        dense = sum(problem.window_events(link, w) for link in links if link.dense for w in windows) / most
+        other = sum(problem.window_events(link, w) for link in links if link.one_to_one for w in windows) / most
+        for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
+            lists = shape.samples * sum(link.dense for link in links)
+            counts = {"sweeps": lists * column_sweeps(shape.columns, EVENT_SWEEP), "held": lists * shape.columns}
+            counts |= {"samples": shape.samples, "events": shape.samples * dense, "ids": shape.samples * other}
+            load.add(where.tiles, problem.target.vertex_start_cycles + worker_cycles(cost, columns=shape.columns, **counts), shape.number)
+    return load
+
+
+def _next_load(layout: Layout, part: str) -> Load:
+    """Relays of limited buses show their next windows."""
+    problem, load = layout.problem, Load(layout.problem)
+    cost, most = problem.costs["next_window"], max(1, round(problem.rounds(backward=part == "backward")))
+    limited = problem.limited(backward=part == "backward")
+    for source in dict.fromkeys(bus.source for bus in limited):
+        mean, variance = problem.events(source), problem.event_variance(source)
+        buses = [bus for bus in limited if bus.source == source]
+        ids = sum(events_of_window(mean, variance, bus.capacity, w) for bus in buses for w in range(1, most + 1)) / most
+        for relay in layout.relays[source]:
+            cycles = worker_cycles(cost, samples=relay.samples, elements=relay.samples * ids)
+            load.add(relay.tile, problem.target.vertex_start_cycles + cycles)
+    return load
+
+
+def _sum_load(layout: Layout) -> Load:
+    """The losses of all samples, and the learning rate."""
+    problem, load = layout.problem, Load(layout.problem)
+    cost, start = problem.costs["reduce"], problem.target.vertex_start_cycles
+    load.add(0, start + worker_cycles(cost, elements=problem.batch))
+    load.add(0, start + problem.costs["update"].start)
     return load
 
 
 def _loss_load(layout: Layout) -> Load:
-    problem, load = layout.problem, Load(layout)
+    problem, load = layout.problem, Load(layout.problem)
     elements = problem.steps * problem.network.loss_width
-    cycles = problem.target.vertex_start_cycles + worker_cycles(problem.costs["loss"], samples=1, elements=elements)
-    for tile in layout.loss_tiles:
-        load.add(tile, cycles, 1)
+    load.add(
+        np.array(layout.loss_tiles), problem.target.vertex_start_cycles + worker_cycles(problem.costs["loss"], samples=1, elements=elements)
+    )
     return load
 
 
+def _clock_copy(layout: Layout, name: str, part: str) -> Step:
+    """The iteration counter is set by a copy inside a tile."""
+    nothing = Traffic.none(layout.problem)
+    return Step(name, part, 1, Load(layout.problem), nothing, local=local_copy_cycles(FLOAT))
+
+
 def _update_steps(layout: Layout) -> tuple[Step, ...]:
-    """The optimiser; around it, when populations are replicated, what their replicas exchange."""
+    """Private gradients of replicated populations are summed first, those of shared weights by their owners; then the optimiser."""
     nothing = Traffic.none(layout.problem)
     replicated = any(where.replicas > 1 for where in layout.placement.ranges)
-    optimiser = Step("update: optimiser", "update", 1, _update_load(layout), gradients_to_shares(layout) if replicated else nothing)
-    found = [optimiser]
+    found = [Step("update: optimiser", "update", 1, _update_load(layout), gradients_to_shares(layout))]
     if layout.owned:
         found.insert(0, Step("update: shared gradients", "update", 1, _owners_load(layout), gradients_to_owners(layout)))
     if layout.owned or replicated:
         found.insert(0, Step("update: private gradients", "update", 1, _private_load(layout), nothing))
-    if replicated:
-        found.append(Step("update: replicas", "update", 1, Load(layout), weights_to_replicas(layout)))
     return tuple(found)
+
+
+def _copy_steps(layout: Layout) -> Iterator[Step]:
+    """New weights go to all replicas and to the sources."""
+    owners = Traffic.none(layout.problem)
+    weights_from_owners(layout, owners)
+    from_owners = [Move(owners, 0.0)] if owners.fragments.any() else []
+    replicas, readers = list(weights_to_replicas(layout)), [*copies_to_readers(layout), *from_owners]
+    for name, moves in (("update: replicas", replicas), ("update: weight copies", readers)):
+        if moves:
+            first, *rest = [move.traffic for move in moves]
+            local = sum(move.local for move in moves)
+            yield Step(name, "update", 1, Load(layout.problem), first, tuple(rest), local, len(moves))
 
 
 def _owners_load(layout: Layout) -> Load:
     """Owners sum what groups hold of the gradients of their weights."""
-    problem, load = layout.problem, Load(layout)
+    problem, load = layout.problem, Load(layout.problem)
     for tiles, count, pieces, values in owned_work(layout):
         cost = worker_cycles(problem.costs["sum_pieces"], elements=count, rows=pieces, values=values)
         load.add_all(tiles, problem.target.vertex_start_cycles + cost)
@@ -231,34 +342,41 @@ def _owners_load(layout: Layout) -> Load:
 
 def _private_load(layout: Layout) -> Load:
     """Each column group of a replicated population sums its private gradients into the first of them."""
-    problem, load = layout.problem, Load(layout)
+    problem, load = layout.problem, Load(layout.problem)
     for where, groups, elements in _updated(layout):
         if where.replicas > 1:
             shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
             cost = worker_cycles(problem.costs["update"], products=(shares - 1) * _pairs_of_worker(problem, elements))
-            load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * problem.target.workers)
+            load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * (shares > 1) * problem.target.workers)
     for found in layout.owned:
         where = found.target
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
         size = layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").largest["size"]
         cost = worker_cycles(problem.costs["update"], products=(shares - 1) * _pairs_of_worker(problem, size))
         groups = column_groups(where.tile_neurons, where.columns) * (shares > 1)
-        load.add(where.tiles, (shares > 1) * (problem.target.vertex_start_cycles + cost), groups * problem.target.workers)
+        load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * problem.target.workers)
     return load
 
 
 def _update_load(layout: Layout) -> Load:
-    """The first block of each column group sums gradients and updates its share of the parameters."""
-    problem, load = layout.problem, Load(layout)
+    """The first block of each column group sums gradients and updates its share of a parameter; those of all neurons on one tile."""
+    problem, load = layout.problem, Load(layout.problem)
+    cost, start = problem.costs["update"], problem.target.vertex_start_cycles
     for where, groups, elements in _updated(layout):
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
         mine, parts = (elements, shares) if where.replicas == 1 else (ceil_div(elements, where.replicas), where.replicas)
         pairs = _pairs_of_worker(problem, mine)
-        cost = worker_cycles(problem.costs["update"], elements=2 * pairs, products=(parts - 1) * pairs)
-        load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * problem.target.workers)
+        load.add(
+            where.tiles, start + worker_cycles(cost, elements=2 * pairs, products=(parts - 1) * pairs), groups * problem.target.workers
+        )
+    for layer in problem.network.layers:
+        where, scalars = layout.range_of(layer), learned_scalars(layer)
+        held = shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers) if scalars else ()
+        blocks = sum(int(shape.number.sum()) for shape in held)
+        cycles = start + worker_cycles(cost, elements=2, products=blocks - 1)
+        load.add(int(where.tiles[0]), cycles, scalars * problem.target.workers)
     for tiles, count, _, _ in owned_work(layout):
-        cost = worker_cycles(problem.costs["update"], elements=2 * _pairs_of_worker(problem, count))
-        each = np.broadcast_to(problem.target.vertex_start_cycles + cost, tiles.shape)
+        each = np.broadcast_to(start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, count)), tiles.shape)
         load.add_all(np.repeat(tiles, problem.target.workers), np.repeat(each, problem.target.workers))
     return load
 
@@ -269,22 +387,12 @@ def _pairs_of_worker(problem: Problem, elements: Any) -> Any:
 
 
 def _updated(layout: Layout) -> Iterator[tuple[TileRange, Ints, Any]]:
-    """Populations with learned parameters: column groups of every tile, and elements of the largest group."""
+    """Every learned parameter with values of each neuron: column groups of every tile of a size, and elements of such a group."""
     for layer in layout.problem.network.layers:
-        learned = sum(learned_elements(layer).values())
-        if learned:
-            where = layout.range_of(layer)
-            groups = np.maximum(column_groups(where.tile_neurons, where.columns), 1)
-            yield where, groups, learned * ceil_div(where.tile_neurons, groups)
-
-
-def _copy_load(layout: Layout) -> Load:
-    problem, load = layout.problem, Load(layout)
-    for layer in problem.network.layers:
         where = layout.range_of(layer)
-        outputs = sum(link.outputs for link in layer.outgoing if link.dense and problem.copies(link) and link.weight_gradient)
-        if outputs:
-            groups = column_groups(where.tile_neurons, where.columns)
-            cost = worker_cycles(problem.costs["transpose"], elements=outputs * ceil_div(where.tile_neurons, groups))
-            load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups)
-    return load
+        groups = np.maximum(column_groups(where.tile_neurons, where.columns), 1)
+        size, larger = where.tile_neurons // groups, where.tile_neurons % groups
+        for rows in learned_rows(layer):
+            for columns, number in ((size + 1, larger), (size, groups - larger)):
+                elements = rows * columns + (rows * columns % 2 if rows > 1 else 0)
+                yield where, number, elements

@@ -11,10 +11,11 @@ import numpy as np
 from snnc.compiler.graph import Array
 from snnc.compiler.mapping.buses import Bus, store_bytes
 from snnc.compiler.mapping.cost import CodeletCost
+from snnc.compiler.mapping.further import events_of_window, expected_rounds, probability_below
 from snnc.compiler.mapping.grouping import Floats
 from snnc.compiler.mapping.links import Routes, find_routes
 from snnc.compiler.mapping.network import Layer, Link, Network, Source
-from snnc.compiler.mapping.schedule import Schedule
+from snnc.compiler.mapping.schedule import INPUT_STAGE, Schedule
 from snnc.compiler.plan import Mode
 from snnc.compiler.target import Target
 
@@ -127,9 +128,55 @@ class Problem:
         """Expected entries of a sample in the first window of the backward pass."""
         return min(bus.source.width * self.near[bus.source.buffer], bus.gradient_capacity)
 
-    def window_events(self, link: Link) -> float:
-        """Expected events of a sample in the first window that `link` reads."""
-        return min(self.events(link.source), self.bus[self.bus_of[link.id]].capacity)
+    def event_variance(self, source: Source) -> float:
+        """Variance of the events of a sample and step: each value fires on its own."""
+        rate = self.activity.get(source.buffer, 0.0)
+        return source.width * rate * (1.0 - rate)
+
+    def window_events(self, link: Link, window: int = 0) -> float:
+        """Expected events of a sample in one window that `link` reads, the first being 0."""
+        bus, mean, variance = self.bus[self.bus_of[link.id]], self.events(link.source), self.event_variance(link.source)
+        if bus.capacity >= bus.source.width:
+            return mean
+        return events_of_window(mean, variance, bus.capacity, window if self.mode == "exact" else 0)
+
+    def window_variance(self, link: Link) -> float:
+        """Variance of the events of a sample in the first window that `link` reads; a full window does not vary."""
+        bus, variance = self.bus[self.bus_of[link.id]], self.event_variance(link.source)
+        return variance * probability_below(self.events(link.source), variance, bus.capacity, bus.source.width)
+
+    def rounds(self, *, backward: bool = False) -> float:
+        """Expected further windows of a step that shows some limited bus."""
+        groups = len(self._shown_together(backward))
+        return self.further_windows(backward=backward) / (self.steps * groups) if groups else 0.0
+
+    def further_windows(self, *, backward: bool = False) -> float:
+        """Expected further windows of a sequence in one direction."""
+        return self._further_windows[backward]
+
+    @cached_property
+    def _further_windows(self) -> tuple[float, float]:
+        found = [0.0, 0.0]
+        for backward in (False, True):
+            for buses in self._shown_together(backward).values():
+                found[backward] += self.steps * expected_rounds([self._entries(bus, backward) for bus in buses], self.batch)
+        return found[0], found[1]
+
+    def _entries(self, bus: Bus, backward: bool) -> tuple[float, float, int, int]:
+        """Mean and variance of what a sample shows on a bus, what a window holds, and the most there can be."""
+        width = bus.source.width
+        if backward and bus.id in self.windowed_buses:
+            rate = self.near[bus.source.buffer]
+            return width * rate, width * rate * (1.0 - rate), bus.gradient_capacity, width
+        return self.events(bus.source), self.event_variance(bus.source), bus.capacity, width
+
+    def _shown_together(self, backward: bool) -> Mapping[int, list[Bus]]:
+        """Limited buses by the iterations, modulo the interval, in which they show a step."""
+        found: dict[int, list[Bus]] = {}
+        for bus in self.limited(backward=backward):
+            first = self.schedule.stages.get(bus.source.owner, INPUT_STAGE) + bus.lag
+            found.setdefault(first % self.schedule.interval, []).append(bus)
+        return found
 
     def buses_into(self, layer: Layer) -> tuple[Bus, ...]:
         """Distinct buses that `layer` reads."""

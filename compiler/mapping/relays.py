@@ -25,19 +25,40 @@ def relay_words(problem: Problem, source: Source, ranges: Mapping[str, TileRange
     return int(mask_words(where.neurons, where.columns).sum())
 
 
-def relay_cycles(problem: Problem, source: Source, words: int, samples: Any, *, compact: bool) -> Any:
-    """Worker cycles of one run of a relay with `samples` samples (a number or an array), the start of its vertex included."""
-    buses = problem.buses_of(source)
+@dataclass(frozen=True)
+class RelayWork:
+    """Worker cycles of one run of a relay: always, in iterations that follow a step of its source, and while a bus shows a step."""
+
+    always: Any
+    compacting: Any
+    shown: Mapping[str, Any]
+    spread: Any
+    """Standard deviation, from the events of its samples."""
+
+    @property
+    def cycles(self) -> Any:
+        """All of it."""
+        return self.always + self.compacting + sum(self.shown.values())
+
+
+def relay_work(problem: Problem, source: Source, words: int, samples: Any, *, compact: bool) -> RelayWork:
+    """Expected worker cycles of a relay with `samples` samples (a number or an array), the start of its vertex included."""
+    buses, start = problem.buses_of(source), problem.target.vertex_start_cycles
     compacts = compact and not source.external
     if source.kind != "spikes":
-        name, counts = "relay_values", {"elements": float(source.width * (len(buses) + compacts))}
-    else:
-        name = "relay_events" if compacts else "relay_input"
-        counts = {"elements": sum(_shown(problem, bus, forward=compact) for bus in buses)}
-        if compacts:
-            counts |= _compacted(problem, source, words)
-    scaled = {key: samples * value for key, value in counts.items()}
-    return problem.target.vertex_start_cycles + worker_cycles(problem.costs[name], samples=samples, **scaled)
+        cost = problem.costs["relay_values"]
+        size = samples * source.width
+        always = worker_cycles(cost, samples=samples, elements=size * len(buses))
+        return RelayWork(start + always, cost.element * size * compacts, {}, 0.0)
+    cost = problem.costs["relay_events" if compacts else "relay_input"]
+    shown = {bus.id: cost.element * samples * _shown(problem, bus, forward=compact) for bus in buses}
+    compacting, each = 0.0, cost.element * len(buses) * copied_words(1.0, source.width)
+    if compacts:
+        counts = _compacted(problem, source, words)
+        compacting = samples * (worker_cycles(cost, **counts) - cost.start)
+        each += cost.id + cost.word_hit * max(0.0, 1.0 - counts["hits"] / max(counts["words"], 1))
+    always = start + worker_cycles(cost, samples=samples)
+    return RelayWork(always, compacting, shown, each * np.sqrt(samples * problem.event_variance(source)))
 
 
 def _shown(problem: Problem, bus: Bus, *, forward: bool) -> float:
@@ -75,7 +96,7 @@ def _share(problem: Problem, source: Source, words: int, most: int, batch: int) 
     directions = (True, False) if problem.training else (True,)
 
     each = np.arange(1, most + 1)
-    compute = sum(problem.target.workers * relay_cycles(problem, source, words, each, compact=forward) for forward in directions)
+    compute = sum(problem.target.workers * relay_work(problem, source, words, each, compact=forward).cycles for forward in directions)
     fragments = len(directions) * len(buses) * (2 if source.kind == "spikes" else 1) * ceil_div(batch, each)
     return 1 + int(np.argmin(compute + fragments * problem.target.fragment_cycles))
 

@@ -22,17 +22,19 @@ from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.gradient_counts import returned_buses
 from snnc.compiler.mapping.gradient_windows import Reduction, reductions
-from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, mask_words
+from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, mask_words, sample_groups
 from snnc.compiler.mapping.indexed_cycles import Holdings, estimated
 from snnc.compiler.mapping.indexed_owners import Ownership
 from snnc.compiler.mapping.links import Flows
-from snnc.compiler.mapping.network import Layer, Source, learned_elements
+from snnc.compiler.mapping.network import Layer, Source, learned_rows, learned_scalars
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.plan import Relay
 
 FLOAT = 4
+RATES = 2 * FLOAT
+"""What every update reads: the step size and a correction."""
 Origin: TypeAlias = tuple[int, tuple[int, int], float]
 """A chip, the samples (first, count) that lie there, and the bytes of each."""
 
@@ -166,32 +168,53 @@ def common(a: tuple[int, int], b: tuple[int, int]) -> int:
     return max(0, min(a[0] + a[1], b[0] + b[1]) - max(a[0], b[0]))
 
 
+def with_clock(layout: Layout, traffic: Traffic) -> Traffic:
+    """Every vertex of an iteration reads the iteration's number, which lies on tile 0."""
+    used = np.zeros(layout.problem.target.tiles, dtype=bool)
+    for where in layout.placement.ranges:
+        used[where.tiles] = True
+    for relays in layout.relays.values():
+        used[[relay.tile for relay in relays]] = True
+    used[0] = False
+    send_to_all(layout, traffic, 0, np.flatnonzero(used), FLOAT)
+    return traffic
+
+
+def send_to_all(layout: Layout, traffic: Traffic, home: int, tiles: Ints, size: int) -> None:
+    """Each of `tiles` receives the same `size` bytes from the tile `home`."""
+    traffic.add(tiles, size, 1)
+    traffic.sent[home] += size * (len(tiles) > 0)
+    if layout.several_chips:
+        traffic.flows.send(layout.chip_of(home), set((tiles // layout.problem.target.tiles_per_chip).tolist()), size)
+
+
 def masks_to_relays(layout: Layout) -> Traffic:
     """Before F1: spike masks (values) of populations go to the relays of their samples."""
     traffic = Traffic.none(layout.problem)
     for layer in layout.problem.network.layers:
         where = layout.range_of(layer)
-        groups = column_groups(where.neurons, where.columns)
         for source in layer.sent:
-            words = mask_words(where.neurons, where.columns) if source.kind == "spikes" else where.neurons
-            words = 2 * words if source in layout.problem.windowed else words
-            held = Held(layout, where, FLOAT * words, groups)
+            rows = mask_words(where.neurons, where.columns) if source.kind == "spikes" else where.neurons
+            masks = 2 if source in layout.problem.windowed else 1
+            held = Held(layout, where, FLOAT * masks * rows, masks * rows)
             for relay in layout.relays[source]:
-                _gather(layout, traffic, where, relay.tile, (relay.sample, relay.samples), held)
-            traffic.sent[where.tiles] += FLOAT * where.tile_samples * np.tile(words, where.replicas)
+                _gather(layout, traffic, where, relay.tile, (relay.sample, relay.samples), held, masks)
+            traffic.sent[where.tiles] += FLOAT * where.tile_samples * np.tile(masks * rows, where.replicas)
     return traffic
 
 
-def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], held: Held) -> None:
-    """`tile` receives what the tiles of `where` hold for some samples."""
+def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], held: Held, masks: int) -> None:
+    """`tile` receives some samples of the rows ``[samples of a replica]`` that the tiles of `where` hold.
+
+    Rows of one tile follow each other: all their samples are one piece, fewer are one piece a row.
+    """
     for replica in where.replicas_with(*samples):
         overlap = common(where.samples[replica], samples)
         own = where.index_of(replica, tile)
-        traffic.add(
-            tile,
-            overlap * (held.all_bytes - (int(held.bytes[own]) if own is not None else 0)),
-            held.all_pieces - (int(held.pieces[own]) if own is not None else 0),
-        )
+        whole = overlap == where.samples[replica][1]
+        mine = (0, 0, 0) if own is None else (int(held.bytes[own]), int(held.pieces[own]), 1)
+        pieces = masks * (len(where.neurons) - mine[2]) if whole else held.all_pieces - mine[1]
+        traffic.add(tile, overlap * (held.all_bytes - mine[0]), pieces)
         for chip, size in held.by_chip[replica].items() if layout.several_chips else ():
             traffic.flows.send(chip, (layout.chip_of(tile),), overlap * size)
 
@@ -269,76 +292,113 @@ def deltas_to_sources(layout: Layout) -> Traffic:
 
 def _read_all(layout: Layout, traffic: Traffic, reader: TileRange, writer: TileRange) -> None:
     """Each tile of `reader` reads what all tiles of `writer` hold for its samples, but for what it holds itself."""
-    groups = column_groups(writer.neurons, writer.columns)
     for r, wanted in enumerate(reader.samples):
         for w in writer.replicas_with(*wanted):
             size = FLOAT * common(wanted, writer.samples[w])
             tiles, sources = reader.of(r), writer.of(w)
-            traffic.add(tiles, size * int(writer.neurons.sum()), int(groups.sum()))
-            if tiles[0] <= sources[-1] and sources[0] <= tiles[-1]:
-                both, _, own = np.intersect1d(tiles, sources, assume_unique=True, return_indices=True)
-                traffic.add(both, -size * writer.neurons[own], -groups[own])
+            pieces = np.minimum(writer.neurons, 1) if common(wanted, writer.samples[w]) == writer.samples[w][1] else writer.neurons
+            traffic.add(tiles, size * int(writer.neurons.sum()), int(pieces.sum()))
+            both, _, own = shared_tiles(tiles, sources)
+            traffic.add(both, -size * writer.neurons[own], -pieces[own])
     traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
 
 
+def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
+    """Tiles that both hold, and where they stand in each."""
+    if a[-1] < b[0] or b[-1] < a[0]:
+        none = np.zeros(0, dtype=np.int64)
+        return none, none, none
+    both, first, second = np.intersect1d(a, b, assume_unique=True, return_indices=True)
+    return both, first, second
+
+
 def records_to_loss(layout: Layout) -> Traffic:
-    """Before L1: the records of each sample go to the tile of its loss."""
-    problem, traffic = layout.problem, Traffic.none(layout.problem)
-    if problem.network.loss_layer is None:
-        return traffic
-    where = layout.range_by_id(problem.network.loss_layer)
-    groups = column_groups(where.neurons, where.columns)
-    size = problem.steps * FLOAT
-    held = Held(layout, where, size * where.neurons, groups)
-    for sample, tile in enumerate(layout.loss_tiles):
-        _gather(layout, traffic, where, tile, (sample, 1), held)
-    traffic.sent[where.tiles] += size * where.tile_samples * where.tile_neurons
-    return traffic
+    """Before L1: the records of each sample go to the tile of its loss, one piece for each block that holds it."""
+    return _samples_of_blocks(layout, to_loss=True)
 
 
 def adjoints_to_blocks(layout: Layout) -> Traffic:
-    """Behind L1: the adjoints of the records return to the blocks, the losses go to one tile."""
+    """Behind L1: the adjoints of the records return to the blocks."""
+    return _samples_of_blocks(layout, to_loss=False)
+
+
+def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> Traffic:
     problem, traffic = layout.problem, Traffic.none(layout.problem)
     if problem.network.loss_layer is None:
         return traffic
     where = layout.range_by_id(problem.network.loss_layer)
-    groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
-    traffic.add(where.tiles, problem.steps * FLOAT * where.tile_samples * where.tile_neurons, where.tile_samples * groups)
-    first = layout.loss_tiles[0]
-    traffic.add(first, FLOAT * problem.batch, len(set(layout.loss_tiles)))
-    for sample, tile in enumerate(layout.loss_tiles) if layout.several_chips else ():
-        traffic.flows.send(layout.chip_of(tile), (layout.chip_of(first),), FLOAT)
-        (replica,) = where.replicas_with(sample, 1)
-        for chip, neurons in layout.by_chip(where.of(replica), where.neurons).items():
-            traffic.flows.send(layout.chip_of(tile), (chip,), problem.steps * FLOAT * neurons)
+    size, groups = problem.steps * FLOAT * where.neurons, column_groups(where.neurons, where.columns)
+    for replica, (first, count) in enumerate(where.samples):
+        shares = sample_groups(where.neurons, where.columns, problem.target.workers, count)
+        # Blocks of one sample follow each other in memory.
+        pieces = np.where(shares == count, np.minimum(groups, 1), groups)
+        for tile in layout.loss_tiles[first : first + count]:
+            _sample_of_blocks(layout, traffic, tile, where.of(replica), (size, pieces), to_loss=to_loss)
+    return traffic
+
+
+def _sample_of_blocks(layout: Layout, traffic: Traffic, tile: int, tiles: Ints, held: tuple[Ints, Ints], *, to_loss: bool) -> None:
+    """The record of one sample, of which `tiles` hold (bytes, pieces), goes to the tile of its loss, or its adjoint comes back."""
+    size, pieces = held
+    away = tiles != tile
+    moved = int(size[away].sum())
+    if to_loss:
+        traffic.add(tile, moved, int(pieces[away].sum()))
+        traffic.sent[tiles] += size * away
+    else:
+        traffic.add(tiles, size * away, pieces * away)
+        traffic.sent[tile] += moved
+    for chip, part in layout.by_chip(tiles, size).items() if layout.several_chips else ():
+        source, receiver = (chip, layout.chip_of(tile)) if to_loss else (layout.chip_of(tile), chip)
+        traffic.flows.send(source, (receiver,), part)
+
+
+def losses_to_one_tile(layout: Layout) -> Traffic:
+    """Before L2: the losses of all samples go to tile 0."""
+    traffic = Traffic.none(layout.problem)
+    tiles = np.array(layout.loss_tiles)
+    away = int((tiles != 0).sum())
+    traffic.add(0, FLOAT * away, away)
+    traffic.sent[tiles[tiles != 0]] += FLOAT
+    for tile in tiles.tolist():
+        traffic.flows.send(layout.chip_of(tile), (0,), FLOAT)
     return traffic
 
 
 def gradients_to_shares(layout: Layout) -> Traffic:
-    """Before U1: each replica gathers its share of the gradients from all others."""
-    return _between_replicas(layout, gathers=True)
-
-
-def weights_to_replicas(layout: Layout) -> Traffic:
-    """Behind U1: each replica receives the shares that others updated."""
-    return _between_replicas(layout, gathers=False)
-
-
-def _between_replicas(layout: Layout, *, gathers: bool) -> Traffic:
+    """Before U1: each replica gathers its share of the gradients from all others; every tile reads the learning rate."""
     problem, traffic = layout.problem, Traffic.none(layout.problem)
+    updates = np.zeros(problem.target.tiles, dtype=bool)
     for layer in problem.network.layers:
-        where, learned = layout.range_of(layer), learned_elements(layer)
-        if where.replicas == 1 or not sum(learned.values()):
-            continue
-        others = where.replicas - 1
-        share = FLOAT * sum(learned.values()) * where.tile_neurons / where.replicas
-        parameters = sum(count > 0 for count in learned.values())
-        groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
-        traffic.add(where.tiles, others * share, others * groups * parameters)
-        traffic.sent[where.tiles] += others * share if gathers else share
-        if layout.several_chips:
-            _replicas_over_links(layout, traffic, where, share[: where.width], gathers=gathers)
+        if learned_rows(layer):
+            updates[layout.range_of(layer).tiles] = True
+    updates[0] = False
+    send_to_all(layout, traffic, 0, np.flatnonzero(updates), RATES)
+    for layer in problem.network.layers:
+        where = layout.range_of(layer)
+        for each in learned_rows(layer):
+            between_replicas(layout, traffic, where, each, gathers=True)
+        if learned_scalars(layer):
+            groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
+            shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+            away = where.tiles != where.tiles[0]
+            moved = learned_scalars(layer) * FLOAT * int((groups * shares)[away].sum())
+            traffic.add(int(where.tiles[0]), moved, learned_scalars(layer) * int(away.sum()))
+            for chip, size in layout.by_chip(where.tiles, learned_scalars(layer) * FLOAT * groups * shares).items():
+                traffic.flows.send(chip, (layout.chip_of(int(where.tiles[0])),), size)
     return traffic
+
+
+def between_replicas(layout: Layout, traffic: Traffic, where: TileRange, rows: int, *, gathers: bool) -> None:
+    """Shares of one parameter travel between the replicas of a population: each gathers its own, or sends it to all others."""
+    if where.replicas == 1:
+        return
+    others = where.replicas - 1
+    share = FLOAT * rows * where.tile_neurons / where.replicas
+    traffic.add(where.tiles, others * share, others * np.tile(column_groups(where.neurons, where.columns), where.replicas))
+    traffic.sent[where.tiles] += others * share if gathers else share
+    if layout.several_chips:
+        _replicas_over_links(layout, traffic, where, share[: where.width], gathers=gathers)
 
 
 def _replicas_over_links(layout: Layout, traffic: Traffic, where: TileRange, share: Floats, *, gathers: bool) -> None:
@@ -361,31 +421,10 @@ def _replicas_over_links(layout: Layout, traffic: Traffic, where: TileRange, sha
             traffic.flows.send(chip, receivers, float(held[chip, part] @ share[part]))
 
 
-def weights_to_copies(layout: Layout) -> Traffic:
-    """Before U2's end: the source-side copies are refreshed from the targets' weights."""
-    problem, traffic = layout.problem, Traffic.none(layout.problem)
-    for layer in problem.network.layers:
-        where = layout.range_of(layer)
-        for link in layer.outgoing:
-            if not problem.copies(link) or not link.weight_gradient or link.indexed is not None:
-                continue
-            target = layout.range_by_id(link.target)
-            groups = int(column_groups(target.neurons, target.columns).sum())
-            each = FLOAT * (link.outputs if link.dense else int(link.weight_elements > 1))
-            traffic.add(where.tiles, each * where.tile_neurons, groups)
-            traffic.sent[target.tiles] += FLOAT * link.inputs * target.tile_neurons * min(1, where.replicas / target.replicas)
-            for r in range(where.replicas) if layout.several_chips else ():
-                origin = layout.by_chip(target.of(r * target.replicas // where.replicas), target.neurons)
-                for chip, neurons in layout.by_chip(where.of(r), where.neurons).items():
-                    for home, part in origin.items():
-                        traffic.flows.send(home, (chip,), each * neurons * part / target.neurons.sum())
-    return traffic
-
-
 def flags_to_one_tile(layout: Layout, limited: Sequence[Bus]) -> Traffic:
     """Before the test for overflow: a flag from every relay of a limited bus."""
     traffic = Traffic.none(layout.problem)
-    flags = sum(len(layout.relays[bus.source]) for bus in limited)
+    flags = sum(relay.tile != 0 for bus in limited for relay in layout.relays[bus.source])
     traffic.add(0, FLOAT * flags, flags)
     for bus in limited:
         for relay in layout.relays[bus.source]:

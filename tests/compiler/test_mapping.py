@@ -4,6 +4,7 @@ import itertools
 import math
 from dataclasses import fields, replace
 from functools import cache
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -115,7 +116,7 @@ def test_the_number_of_chips_can_be_given() -> None:
     plan = make_plan(chain(64, 300, 300, 10), small(200, chips=4), steps=20, batch=8, chips=2)
     check(plan)
     assert plan.chips_used == 2
-    assert {p.sync for p in plan.phases} == {126 + 130, 600 + 130}  # over chips where data crosses them
+    assert next(p for p in plan.phases if p.name == "forward: neurons").sync == 600 + 130
 
 
 def test_the_same_call_gives_the_same_plan() -> None:
@@ -159,8 +160,8 @@ def test_memory_of_a_hidden_tile_of_w1_is_what_a_hand_computation_gives() -> Non
 
 
 def window_exchange(plan: Plan, tile: int) -> float:
-    """Cycles in which a tile receives or sends windows (ids and counts): its bytes, and 9 for each fragment that it receives."""
-    received, sent, fragments = 0, 0, 0
+    """Cycles of a tile that receives or sends windows (ids, counts) and the iteration: its bytes, and 9 for each piece received."""
+    received, sent, fragments = (0, 4, 0) if tile == 0 else (4, 0, 1)
     for bus in plan.buses:
         targets = {c.target for c in plan.connections if c.bus == bus.id}
         blocks = [b for p in plan.populations if p.id in targets for b in p.blocks if b.tile == tile]
@@ -185,11 +186,11 @@ def test_cycles_of_the_forward_neurons_of_w1_are_what_a_hand_computation_gives()
         largest = max((b.count, b.samples) for b in population.blocks if b.tile == tile)
         events = largest[1] * 0.05 * inputs
         neuron = largest[0] * largest[1] * cost.neuron + largest[1] * cost.sample
-        pairs, links = (largest[0] + 1) // 2, 2 if population.id == "p0" else 1
-        sweeps = -(-pairs // 6)  # twelve columns in registers
-        joined = cost.event_joined if largest[0] % 2 and pairs % 6 != 1 else 0
-        lists = largest[1] * links * (cost.sweep * sweeps + cost.held * largest[0])
-        each = 10 + cost.start + neuron + lists + events * (cost.event * sweeps + cost.event_vector * pairs + joined)
+        lists = sum(c.target == population.id for c in plan.connections) * largest[1] * (cost.sweep + cost.held * largest[0])
+        event = event_by_walking_its_columns(largest[0], cost.event, cost.event_vector, cost.event_joined)
+        draws = len({(b.sample, b.samples) for b in population.blocks})
+        spread = event * (largest[1] * inputs * 0.05 * 0.95) ** 0.5
+        each = 10 + cost.start + neuron + lists + events * event + spread * NormalDist().inv_cdf((draws - 0.375) / (draws + 0.25))
         worker = max(worker, each)
     assert phase.compute == pytest.approx(6 * worker)
     assert phase.exchange == max(window_exchange(plan, tile) for tile in range(plan.target.tiles))

@@ -56,11 +56,12 @@ std::uint64_t callMulti(const VertexCall &call, unsigned workers) {
 
 Executor::Executor(const Target &target)
     : workers_(target.getNumWorkerContexts()), supervisorCycles_(target.getEmulatorModel().supervisorCycles),
+      startCycles_(std::uint64_t(target.getEmulatorModel().vertexStartCycles)),
       threshold_(chosenThreshold()), pool_(Pool::defaultThreads()), threads_(pool_.threads()) {}
 
-std::uint64_t Executor::cyclesOf(const VertexCall &call, std::uint64_t counted, Thread &thread) {
+std::uint64_t Executor::cyclesOf(const VertexCall &call, std::uint64_t counted, Thread &thread) const {
   if (counted)
-    return counted;
+    return counted + startCycles_;
   if (call.guess != noGuess)
     thread.guessed[call.guess] = 1;
   return call.cycles;
@@ -94,7 +95,7 @@ double Executor::runGroup(const Superstep &step, const TileGroup &group, Thread 
     }
     if (call.multi) {
       const std::uint64_t counted = callMulti(call, workers_);
-      serial += counted ? double(workers_ * counted) + supervisorCycles_ : double(cyclesOf(call, 0, thread));
+      serial += counted ? double(workers_ * (counted + startCycles_)) + supervisorCycles_ : double(cyclesOf(call, 0, thread));
     } else {
       snnc_worker_cycles = 0;
       call.compute(call.state);

@@ -34,13 +34,14 @@ private:
 
   void runGroups(Superstep &step, std::uint32_t begin, std::uint32_t end, Thread &thread);
   double runGroup(const Superstep &step, const TileGroup &group, Thread &thread);
-  static std::uint64_t cyclesOf(const VertexCall &call, std::uint64_t counted, Thread &thread);
+  std::uint64_t cyclesOf(const VertexCall &call, std::uint64_t counted, Thread &thread) const;
   double busiestWorker(std::vector<std::uint64_t> &cycles) const;
   void prepareThreads(const Superstep &step);
   static void work(void *job, std::uint32_t chunk, unsigned thread);
 
   const unsigned workers_;
   const double supervisorCycles_;
+  const std::uint64_t startCycles_;
   /// Compute sets that take longer (seconds on one thread) are shared among threads.
   const double threshold_;
   Pool pool_;

@@ -37,6 +37,8 @@ struct EmulatorModel {
   /// Copy inside a tile: tile cycles a call, bytes a cycle.
   double localCopyCycles = 288;
   double localCopyBytesPerCycle = 8;
+  /// Worker cycles to start a vertex that counts its own cycles.
+  double vertexStartCycles = 0;
   /// Tile cycles that a MultiVertex pays beside its workers.
   double supervisorCycles = 11;
   /// Worker cycles of a vertex without estimate: a start, and so many for each 8 bytes of its edges.

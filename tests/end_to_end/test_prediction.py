@@ -1,0 +1,65 @@
+"""What the plan predicts beside what the emulator counts, with the activity that the same inputs give on the reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import snnc
+from snnc.activity import measure_activity
+from snnc.backends.poplar.emit import emit_poplar
+from snnc.backends.poplar.engine import open_engine
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lower import lower
+from snnc.compiler.mapping import make_plan
+from snnc.compiler.optimizers import Adam
+from snnc.compiler.plan import Plan
+from snnc.compiler.targets import load_target
+
+STEPS, BATCH, CLASSES = 20, 16, 10
+
+
+def recurrent(net: snnc.Network) -> None:
+    spikes = net.input(120, kind="spikes")
+    hidden = net.population(96, snnc.LIF(beta=0.9, reset="zero"), name="hidden")
+    readout = net.population(CLASSES, snnc.LI(beta=0.9), name="readout")
+    net.connect(spikes, hidden, snnc.Dense(seed=0))
+    net.connect(hidden, hidden, snnc.Dense(bias=False, seed=1), delay=1)
+    net.connect(hidden, readout, snnc.Dense(seed=2))
+
+
+def deep(net: snnc.Network) -> None:
+    last = net.input(90, kind="values")
+    for width in (60, 45, 33):
+        hidden = net.population(width, snnc.LIF(beta=0.8), name=f"hidden{width}")
+        net.connect(last, hidden, snnc.Dense(seed=width))
+        last = hidden
+    readout = net.population(CLASSES, snnc.LI(beta=0.9), name="readout")
+    net.connect(last, readout, snnc.Dense(seed=1))
+
+
+def predicted_and_emulated(make: object, folder: Path, tiles: int, chips: int) -> tuple[Plan, dict[str, object]]:
+    net = snnc.Network("net")
+    make(net)  # type: ignore[operator]
+    program = lower(net.graph(), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-3), steps=STEPS)
+    random = np.random.default_rng(0)
+    x = {i.id: (random.random((STEPS, BATCH, *i.shape)) < 0.1).astype(np.float32) for i in program.inputs}
+    target = replace(load_target("gc200"), name="small", tiles_per_chip=tiles, chips=chips)
+    activity = measure_activity(program, x, "the test's inputs").mean
+    plan = make_plan(program, target, steps=STEPS, batch=BATCH, activity=activity)
+    engine = open_engine(emit_poplar(program, plan, folder / "project"))
+    engine.train_batch(x, random.integers(0, CLASSES, BATCH), 0.0)
+    return plan, engine.profile()["emulator"]
+
+
+@pytest.mark.parametrize(("make", "tiles", "chips"), [(recurrent, 24, 1), (deep, 40, 2), (deep, 4, 1)])
+def test_predicted_cycles_and_memory_are_within_five_per_cent_of_the_emulated_ones(make, tiles, chips, tmp_path):
+    plan, emulated = predicted_and_emulated(make, tmp_path, tiles, chips)
+    assert plan.cycles == pytest.approx(emulated["cycles_last_run"], rel=0.05)
+    held = np.sum([plan.memory[name] for name in plan.memory if name not in ("exchange", "code")], axis=0)
+    memory = emulated["per_tile"]["memory"]
+    assert held.sum() == pytest.approx(sum(memory["variables"]), rel=0.05)
+    assert max(plan.tile_memory) == pytest.approx(max(memory["total"]), rel=0.05)
