@@ -196,15 +196,15 @@ def masks_to_relays(layout: Layout) -> Traffic:
         for source in layer.sent:
             rows = mask_words(where.neurons, where.columns) if source.kind == "spikes" else where.neurons
             masks = 2 if source in layout.problem.windowed else 1
-            held = Held(layout, where, FLOAT * masks * rows, masks * rows)
+            held = Held(layout, where, FLOAT * masks * rows, rows)
             for relay in layout.relays[source]:
-                _gather(layout, traffic, where, relay.tile, (relay.sample, relay.samples), held, masks)
+                _gather(layout, traffic, where, relay.tile, (relay.sample, relay.samples), held)
             traffic.sent[where.tiles] += FLOAT * where.tile_samples * np.tile(masks * rows, where.replicas)
     return traffic
 
 
-def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], held: Held, masks: int) -> None:
-    """`tile` receives some samples of the rows ``[samples of a replica]`` that the tiles of `where` hold.
+def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], held: Held) -> None:
+    """`tile` receives some samples of the rows ``[samples of a replica]`` that the tiles of `where` hold; of a mask both bits together.
 
     Rows of one tile follow each other: all their samples are one piece, fewer are one piece a row.
     """
@@ -213,7 +213,7 @@ def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, sampl
         own = where.index_of(replica, tile)
         whole = overlap == where.samples[replica][1]
         mine = (0, 0, 0) if own is None else (int(held.bytes[own]), int(held.pieces[own]), 1)
-        pieces = masks * (len(where.neurons) - mine[2]) if whole else held.all_pieces - mine[1]
+        pieces = len(where.neurons) - mine[2] if whole else held.all_pieces - mine[1]
         traffic.add(tile, overlap * (held.all_bytes - mine[0]), pieces)
         for chip, size in held.by_chip[replica].items() if layout.several_chips else ():
             traffic.flows.send(chip, (layout.chip_of(tile),), overlap * size)
