@@ -120,7 +120,12 @@ def map_program(
     forward: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
     backward: list[Mapping[str, int]] = [widths, activity.gradient_capacities(program)] if activity.near else [{}]
     candidates = [
-        {"capacity": capacity, "gradient_capacity": {name: entries[name] for name in activity.near}}
+        # Dense gradients have no entries: only one of the two tries them.
+        {
+            "capacity": capacity,
+            "gradient_capacity": {name: entries[name] for name in activity.near},
+            "gradients": "windowed" if activity.near and entries is widths else "auto",
+        }
         for capacity, entries in itertools.product(forward, backward)
     ]
     seen = partial(make, activity=activity.mean, activity_source=activity.source, rates=activity.rates, near=activity.near)

@@ -59,7 +59,9 @@ def amounts(tables: Tables, rate: Floats | None = None) -> dict[str, Any]:
         total = np.concatenate([[0], np.cumsum(tables.length)])
         bias_values = total[tables.run_start[1:]] - total[first]
     nothing, single = np.zeros_like(runs), tables.single
-    rows, plain, sums = tables.span, runs - bias_runs, values - bias_values
+    rows: Any = tables.span
+    plain: Any = runs - bias_runs
+    sums: Any = values - bias_values
     if rate is not None:
         rows, plain, sums = _by_rate(tables, rate)
     return {
@@ -88,7 +90,7 @@ def _by_rate(tables: Tables, rate: Floats) -> tuple[Floats, Floats, Floats]:
     begin, end = (tables.run_start[group] + tables.rows[at + i] for i in (0, 1))
     total = np.concatenate([[0], np.cumsum(tables.length)])
     counts = (np.ones(len(group)), end - begin, total[end] - total[begin])
-    rows, runs, values = (np.bincount(group, rate[source] * count, groups) for count in counts)
+    rows, runs, values = (np.bincount(group, rate[source] * count, groups).astype(np.float64) for count in counts)
     return rows, runs, values
 
 

@@ -146,9 +146,12 @@ class Network:
 
     @property
     def windowed(self) -> frozenset[Source]:
-        """Sources whose gradients may come back in windows: indexed connections form theirs from deltas alone."""
+        """Sources whose gradients may come back in windows, those of dense connections; others add theirs from deltas.
+
+        None that a maximum reads: which entry it chose is told by windows of spikes alone.
+        """
         able = frozenset(link.source for link in self.links if link.dense and link.input_gradient and link.source.windowed)
-        return able - {link.source for link in self.indexed}
+        return able - {link.source for link in self.links if link.chooses}
 
     @property
     def sources(self) -> tuple[Source, ...]:

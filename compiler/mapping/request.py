@@ -70,8 +70,8 @@ class Request:
         return tuple(dict.fromkeys({"dense": (none,), "windowed": (able,), "auto": (none, able)}[self.gradients]))
 
     def _sizes(self, windowed: bool) -> Iterator[tuple[Mapping[str, float] | None, Mapping[str, float] | None]]:
-        """Measured spikes, and neurons that take gradient, to size windows by; None for windows that hold everything."""
-        near = self.near if windowed else None
+        """Given spikes, and neurons that take gradient, to size windows by; None for windows that hold everything."""
+        near = expected_near(self.network, self.near, self.activity or {}) or None if windowed else None
         if not self.activity or self.mode != "exact":
             yield self.activity, near
             return

@@ -49,7 +49,7 @@ def test_a_row_is_measured_in_a_process_of_its_own(tmp_path, monkeypatch):
 
 
 def test_compile_seconds_of_snnc_go_to_the_emitted_project():
-    row = measure("logged-h5-a1", "snnc", emit=True)
+    row = measure("w1-ff", "snnc", emit=True)
     assert row["emitted"]
     assert 0 < row["emit_s"] < row["compile_s"]
     assert row["map_s"] + row["emit_s"] == pytest.approx(row["compile_s"], rel=0.2)

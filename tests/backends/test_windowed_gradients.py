@@ -1,16 +1,20 @@
 """Gradients that come back only for neurons in the gradient window: the emulated program against the dense reference."""
 
 import json
+import os
+import subprocess
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from indexed_nets import sparse
 from nets import join, linear
 from poplar_projects import machine
 from windowed_nets import CASES, Windowed, anywhere, deep, undivided, windowed
 
 from snnc.activity import measure_activity
+from snnc.backends.emulator.build import compiler, include_dir
 from snnc.compiler.graph import Graph, Input, Output, Population
 from snnc.compiler.neurons import LI, LIF, CubaLIF
 from snnc.compiler.surrogates import boxcar, piecewise_linear
@@ -42,10 +46,35 @@ def test_the_cases_cover_what_they_name():
     assert sources.count("layout.source_rows(") == 1, "only the one-to-one link copies its weights"
 
 
+@pytest.mark.parametrize("counting", [True, False])
+def test_sources_compile_without_a_warning(counting, tmp_path):
+    folder = windowed("two chips, further windows").folder
+    include = "#include <poplar/Vertex.hpp>\n"
+    text = (folder / "codelets.cpp").read_text()
+    assert include in text
+    (tmp_path / "codelets.cpp").write_text(text if counting else text.replace(include, include + "#undef SNNC_COUNT_CYCLES\n"))
+    for source in [tmp_path / "codelets.cpp", *([folder / "host.cpp"] if counting else [])]:
+        flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-isystem", str(include_dir()), "-c", str(source), "-o", os.devnull]
+        result = subprocess.run([*compiler(), *flags], cwd=folder, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr
+
+
 @pytest.mark.parametrize("surrogate", [boxcar(1.0), piecewise_linear(0.7, 0.3)], ids=str)
 def test_surrogates_with_bounded_support_need_no_option(surrogate):
     case = Windowed(deep(np.random.default_rng(3), (18, 25)), machine(9), window=None, surrogate=surrogate)
     assert sum(bus.gradient is not None for bus in case.plan.buses) == 2
+    assert case.worst_error() <= 1e-5
+
+
+def test_sparse_connections_beside_dense_ones_keep_their_deltas():
+    """Both read one bus: its windows of the backward pass, and further ones."""
+    random = np.random.default_rng(3)
+    graph = deep(random, (20, 33), inputs=12)
+    join(graph, "few", sparse(random, 33, 20, 0.1), "h0", "h1")
+    join(graph, "loop", sparse(random, 33, 33, 0.05), "h1", "h1", delay=1)
+    case = Windowed(graph, machine(9), batch=4, capacity=3, gradient_capacity=5)
+    assert sum(bus.gradient is not None for bus in case.plan.buses) == 2
+    assert {c.kind for c in case.program.connections} == {"dense", "sparse"}
     assert case.worst_error() <= 1e-5
 
 

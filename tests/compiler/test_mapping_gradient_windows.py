@@ -123,6 +123,11 @@ def test_windows_hold_what_was_measured_or_everything() -> None:
     mean = 400 * 0.05
     assert mean + 3 * math.sqrt(mean) < bus.gradient.capacity < mean + 6 * math.sqrt(mean) + 4
     assert bus.gradient.capacity >= bus.capacity
+    alone = make_plan(make, small(20), steps=5, batch=2, near={"p0_o0": 0.05}, gradients="windowed", mode="drop", capacity=10)
+    assert [b.gradient.capacity for b in alone.buses if b.gradient] == [bus.gradient.capacity]
+    guessed = make_plan(make, small(20), steps=5, batch=2, **drop)
+    (twice,) = [b.gradient.capacity for b in guessed.buses if b.gradient]
+    assert bus.capacity < twice < bus.gradient.capacity, "twice as many as spike"
 
 
 @pytest.mark.parametrize(
