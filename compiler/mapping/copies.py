@@ -100,10 +100,10 @@ def _row_pieces(target: TileRange) -> Ints:
     size, larger = target.neurons // groups, target.neurons % groups
 
     def split(columns: Ints) -> Ints:
-        return 1 + ((columns % 2 == 1) & (columns > 1)).astype(np.int64)
+        found: Ints = np.where((columns % 2 == 1) & (columns > 1), 2, 1).astype(np.int64)
+        return found
 
-    found: Ints = larger * split(size + 1) + (groups - larger) * split(size)
-    return found
+    return np.asarray(larger * split(size + 1) + (groups - larger) * split(size), dtype=np.int64)
 
 
 def _pairs(layout: Layout, source: TileRange, target: TileRange) -> Move:

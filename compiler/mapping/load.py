@@ -116,7 +116,7 @@ class Load:
         """Worker cycles of all vertices of each tile, in the mean over iterations."""
         v, steps = self._vertices, self.problem.steps
         mean = v.idle + sum(v.work.values(), np.zeros(1)) * steps / self.problem.schedule.iterations(steps)
-        found: Floats = np.bincount(v.tiles, weights=mean, minlength=self.problem.target.tiles)
+        found: Floats = np.bincount(v.tiles, weights=mean, minlength=self.problem.target.tiles).astype(np.float64)
         return found
 
     @cached_property
