@@ -2,9 +2,9 @@
 
 *Balance bound*: the codelets and supersteps of the plan, dealt out perfectly. With ``A`` tiles (all tiles of the chips that the plan may
 use), ``w_v`` the worker cycles of vertex v, ``r_i`` the bytes that tile i receives (a multicast counts at each of its receivers) and ``e``
-the bytes that a tile receives in a cycle, superstep s costs::
+the bytes that a tile receives in a cycle, and c_s the cycles of copies inside the tile that has most of them, superstep s costs::
 
-    bound_s = sum_v w_v / A  +  sum_i r_i / (A e)  +  sync_s          bound_cycles = sum_s runs_s bound_s
+    bound_s = (sum_v w_v + c_s) / A  +  sum_i r_i / (A e)  +  sync_s          bound_cycles = sum_s runs_s bound_s
 
 A tile issues one worker instruction a cycle, so a worker cycle is a tile cycle when all workers are busy. Compute and exchange of a
 superstep are maxima over tiles of at least these terms, and a maximum is at least a mean: the bound never exceeds the prediction.
@@ -35,10 +35,11 @@ VECTOR: Final = 2
 def balance_bound(problem: Problem, steps: Sequence[Step], phases: Sequence[Phase], tiles: int) -> float:
     """Cycles of a training step when every superstep's work and bytes are spread evenly over `tiles` tiles."""
     rate = tiles * problem.target.exchange_bytes_per_cycle
-    return sum(
-        step.runs * (float(step.load.total.sum()) / tiles + float(step.traffic.received.sum()) / rate + phase.sync)
-        for step, phase in zip(steps, phases, strict=True)
-    )
+    found = 0.0
+    for step, phase in zip(steps, phases, strict=True):
+        moved = sum(float(traffic.received.sum()) for traffic in (step.traffic, *step.after))
+        found += step.runs * ((float(step.load.total.sum()) + step.local) / tiles + moved / rate + phase.sync)
+    return found
 
 
 def ideal_bound(problem: Problem, tiles: int) -> float:

@@ -81,7 +81,8 @@ def find_knobs(request: Request, needed: int, attempt: Attempt) -> tuple[Knob, .
     if len(found) < MOST_KNOBS or not any(turn.trial.fits for turn in found):
         found += tries.together()
     best = sorted(found, key=_rank)[:MOST_KNOBS]
-    return tuple(turn.knob for turn in sorted(map(tries.planned, best), key=_rank))
+    told = (turn.knob for turn in sorted(map(tries.planned, best), key=_rank))
+    return tuple(knob for knob in told if knob.fits or knob.bytes < needed)
 
 
 @dataclass(frozen=True)

@@ -117,14 +117,14 @@ def test_bad_options_of_compile(capsys, tmp_path, monkeypatch, options, code):
 
 
 def test_a_disk_that_fills_up_while_a_program_is_emitted(capsys, tmp_path, monkeypatch):
-    written = Path.write_bytes
+    opened = Path.open
 
-    def full(path, data):
-        if path.name == "codelets.cpp":
+    def full(path, mode="r", *rest, **options):
+        if path.name == "codelets.cpp" and "w" in mode:
             raise OSError(28, "No space left on device")
-        return written(path, data)
+        return opened(path, mode, *rest, **options)
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "open", full)
     assert cli.run_command(["compile", str(DIGITS), "-o", str(tmp_path / "out")]) == 2
     err = capsys.readouterr().err
     assert "disk is full" in err or "no space" in err

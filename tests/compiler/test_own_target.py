@@ -61,7 +61,7 @@ def test_an_invented_chip_is_priced_with_its_own_numbers(quill: Target) -> None:
     later = make_plan(net, replace(quill, vertex_start_cycles=6.001), steps=20, batch=1, **options)
     slower = next(p for p in later.phases if p.name == "forward: neurons")
     assert slower.compute - phase.compute == pytest.approx(4 * 0.001)  # a worker issues every fourth cycle
-    assert phase.exchange == math.ceil((2 * 100 + 4) / 8) + 2 * 2  # ids and their count, in two fragments
+    assert phase.exchange == math.ceil((2 * 100 + 4 + 4) / 8) + 3 * 2  # ids, their count and the iteration, a fragment each
     assert plan.seconds == plan.cycles / 0.9e9
 
 

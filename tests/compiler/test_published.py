@@ -213,7 +213,7 @@ def test_exchange_costs_bytes_and_fragments_of_the_slower_side_or_the_links():
 
 
 def test_side_by_side_the_slowest_exchange_counts_and_every_link():
-    machine = Machine(net(), lay_out(net(), GC200), GC200, PublishedOptions())
+    machine = Machine(net(), lay_out(net(), M2000), M2000, PublishedOptions())
     near, far = Exchange(4000, 100), Exchange(40, 1, link=8)
     found = machine.busiest([near, far])
     assert machine.exchange(found) == machine.exchange(near)
