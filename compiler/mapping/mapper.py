@@ -32,6 +32,8 @@ from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
 Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
+FAR: Final = 1.5
+"""Ways whose best placement is slower by this factor are given up before local search."""
 MOST_FLIPS: Final = 8
 """With more sources than these, gradients come back to all of them in one way."""
 LABEL_BYTES: Final = 4
@@ -117,7 +119,8 @@ def make_plan(
     fastest = min(found, key=Search.cycles)
     effort = EFFORT if effort is None else effort
     if strategy == SNNC and placer is None:
-        fastest = min([fastest, *_other_ways(fastest, gradients)], key=Search.cycles).refine(effort)
+        refined = (search.refine(effort) for search in _promising([*found, *_other_ways(fastest, gradients)]))
+        fastest = min(refined, key=Search.cycles)
     fastest.settle()
     if fastest.best is not None:
         return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
@@ -142,6 +145,15 @@ def _searches(request: Request, strategy: str, placer: Placer | None) -> Iterato
             search.run_as(known.best.layout.placement)
         first.setdefault(problem.windowed, search)
         yield search
+
+
+def _promising(found: Iterable[Search]) -> list[Search]:
+    """The fastest search of each way of gradients, but for ways that are far behind: local search may change their order."""
+    best: dict[frozenset[Source], Search] = {}
+    for search in sorted(found, key=Search.cycles):
+        best.setdefault(search.problem.windowed, search)
+    fastest = min(search.cycles() for search in best.values())
+    return [search for search in best.values() if search.cycles() <= FAR * fastest]
 
 
 def _other_ways(fastest: Search, gradients: Gradients) -> Iterator[Search]:
