@@ -31,7 +31,7 @@ EFFORT: Final = 200_000
 """Changes that local search tries, times populations, times tiles of the chips in use: a second or two of a laptop's time."""
 SETTLED: Final = 2
 """Placements that are priced exactly where tables of indexed connections were estimated before."""
-FEWEST, MOST = 12, 240
+FEWEST, MOST = 6, 240
 """Bounds on the number of changes."""
 
 
