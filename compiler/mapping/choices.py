@@ -73,10 +73,6 @@ class Choice:
         """The same with another limit on the bytes of a tile."""
         return replace(self, limit=limit)
 
-    def smallest_for(self, width: int) -> int:
-        """Neurons of the fullest tile when a replica takes `width` tiles."""
-        return int(ceil_div(self.neurons, width))
-
 
 def cuts(problem: Problem, layer: Layer) -> tuple[Cut, ...]:
     """Return the ways to cut a population, the undivided batch first."""

@@ -116,11 +116,8 @@ def make_plan(
         network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients, rates or {}
     )
     found = list(_searches(request, strategy, placer))
-    fastest = min(found, key=Search.cycles)
     effort = EFFORT if effort is None else effort
-    if strategy == SNNC and placer is None:
-        refined = (search.refine(effort) for search in _promising([*found, *_other_ways(fastest, gradients)]))
-        fastest = min(refined, key=Search.cycles)
+    fastest = _refined(found, gradients, effort) if strategy == SNNC and placer is None else min(found, key=Search.cycles)
     fastest.settle()
     if fastest.best is not None:
         return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
@@ -145,6 +142,12 @@ def _searches(request: Request, strategy: str, placer: Placer | None) -> Iterato
             search.run_as(known.best.layout.placement)
         first.setdefault(problem.windowed, search)
         yield search
+
+
+def _refined(found: list[Search], gradients: Gradients, effort: int) -> Search:
+    """The fastest search after local search."""
+    others = _other_ways(min(found, key=Search.cycles), gradients)
+    return min((search.refine(effort) for search in _promising([*found, *others])), key=Search.cycles)
 
 
 def _promising(found: Iterable[Search]) -> list[Search]:
@@ -172,8 +175,7 @@ def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
         found = [Search(problem).run_quickly(request.chips) for problem in request.problems()]
     else:
         found = list(_searches(request, SNNC, None))
-    fastest = min(found, key=Search.cycles)
-    best = fastest.best if quick else fastest.refine(effort).best
+    best = (min(found, key=Search.cycles) if quick else _refined(found, request.gradients, effort).settle()).best
     if best is not None:
         return Trial(int(np.sum(list(best.memory.values()), axis=0).max()), best.layout.placement.chips)
     misfit = found[0].misfit

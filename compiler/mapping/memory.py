@@ -13,7 +13,6 @@ from snnc.compiler.mapping.predict import Step
 from snnc.compiler.mapping.traffic import Layout
 
 CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "code")
-BLOCK_CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "records")
 
 
 def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:

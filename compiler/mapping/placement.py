@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.mapping.choices import Choice
+from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import ceil_div, neurons_per_tile, split
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.tile_range import TileRange
@@ -131,16 +132,16 @@ def _place(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, sp
             return None
         first = first_chip * per_chip
         for take in _spread(_quicken(takes, room) if quicken else takes, room):
-            ranges.append(_range(problem, take, first))
+            ranges.append(lay_range(problem.batch, take.choice.neurons, take.choice.cut, take.width, first))
             first += take.tiles
         first_chip += width
     return Placement(tuple(ranges), first_chip)
 
 
-def _range(problem: Problem, take: Take, first: int) -> TileRange:
-    replicas, neurons = take.choice.cut.replicas, neurons_per_tile(take.choice.neurons, take.width)
-    starts = tuple(first + r * take.width for r in range(replicas))
-    return TileRange(starts, neurons, tuple(split(problem.batch, replicas)), take.choice.cut.columns)
+def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int) -> TileRange:
+    """Put the replicas of a population, `width` tiles each, one after the other from tile `first` on."""
+    starts = tuple(first + r * width for r in range(cut.replicas))
+    return TileRange(starts, neurons_per_tile(neurons, width), tuple(split(batch, cut.replicas)), cut.columns)
 
 
 def _allot(options: Sequence[Sequence[Choice]], tiles: int) -> list[Take] | None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from snnc.compiler.mapping.choices import Choice
 from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.grouping import ceil_div, neurons_per_tile, split
-from snnc.compiler.mapping.placement import Placement
+from snnc.compiler.mapping.grouping import ceil_div
+from snnc.compiler.mapping.placement import Placement, lay_range
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.tile_range import TileRange
 
@@ -54,9 +54,7 @@ def placed(problem: Problem, shapes: Sequence[Shape], chips: int, copies: int) -
             if first > shape.chip * per_chip:
                 return None
             first, chip = shape.chip * per_chip, shape.chip
-        starts = tuple(first + r * shape.width for r in range(shape.cut.replicas))
-        neurons = neurons_per_tile(layer.neurons, shape.width)
-        ranges.append(TileRange(starts, neurons, tuple(split(batch, shape.cut.replicas)), shape.cut.columns))
+        ranges.append(lay_range(batch, layer.neurons, shape.cut, shape.width, first))
         first += shape.tiles
     if first > group:
         return None
