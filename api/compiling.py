@@ -20,7 +20,7 @@ from snnc.backends.project import whole_folder
 from snnc.compiler.graph import Graph, Input, Kind
 from snnc.compiler.losses import Loss
 from snnc.compiler.optimizers import Optimizer
-from snnc.compiler.plan import Mode
+from snnc.compiler.plan import Mode, Recompute
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.surrogate import Surrogate
 from snnc.data import read_arrays
@@ -57,6 +57,7 @@ def compile(
     dt: float | None = None,
     input_kind: Kind | None = None,
     gradient_window: str | float | tuple[float, float] | None = None,
+    recompute: Recompute = "auto",
 ) -> Session:
     """Compile a network for a target.
 
@@ -89,6 +90,9 @@ def compile(
     gradient_window
         Restrict every surrogate derivative to ``low < x < high`` (x: membrane minus threshold); one number is `low`. Neurons outside
         take no gradient, so machines move less; the gradient is another one, see the page on the gradient window.
+    recompute
+        ``"auto"``: where a training step finds no room for the states of all steps, only those of a segment are kept, and the others run
+        forward again before they run backward; ``"off"``: never; a number: always, with so many iterations in a segment. Results are equal.
 
     Raises
     ------
@@ -103,7 +107,9 @@ def compile(
     ...     session.run(np.ones((5, 1, 4)))["output"].shape
     (5, 1, 2)
     """
-    chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, gradient_window=gradient_window)
+    chosen = options(
+        target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, gradient_window=gradient_window, recompute=recompute
+    )
     graph = as_graph(model, dt=dt, input_kind=input_kind)
     if output is None:
         return open_graph(graph, chosen, calibrate)

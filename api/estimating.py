@@ -11,7 +11,7 @@ from snnc.activity import Activity, assumed_activity
 from snnc.compiler.graph import Graph, Kind
 from snnc.compiler.losses import Loss
 from snnc.compiler.optimizers import Optimizer
-from snnc.compiler.plan import Mode, Plan
+from snnc.compiler.plan import Mode, Plan, Recompute
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiling import Data, Model, as_graph, measured_activity
 from snnc.errors import EstimateError
@@ -77,12 +77,13 @@ def estimate(
     strategy: str = "snnc",
     dt: float | None = None,
     input_kind: Kind | None = None,
+    recompute: Recompute = "auto",
 ) -> Estimate:
     """Predict what a network costs on a machine; nothing is emitted, built or run.
 
     Parameters
     ----------
-    model, target, steps, batch, loss, optimizer, surrogate, capacity, mode, calibrate, dt, input_kind
+    model, target, steps, batch, loss, optimizer, surrogate, capacity, mode, calibrate, dt, input_kind, recompute
         As :func:`snnc.compile` takes them; the target is a machine.
     activity
         Spikes a value and step to assume of every source that sends spikes.
@@ -103,7 +104,7 @@ def estimate(
     True
     """
     start = time.perf_counter()
-    chosen = options(target, steps, batch, loss, optimizer, surrogate, 0, capacity, mode)
+    chosen = options(target, steps, batch, loss, optimizer, surrogate, 0, capacity, mode, recompute=recompute)
     graph = as_graph(model, dt=dt, input_kind=input_kind)
     return estimate_graph(graph, chosen, calibrate, activity=activity, strategy=strategy, start=start)
 

@@ -10,7 +10,7 @@ from typing import Any
 from snnc.compiler.graph_data import surrogate_from_data, surrogate_to_data
 from snnc.compiler.losses import Loss, parse_loss
 from snnc.compiler.optimizers import SGD, Adam, Optimizer
-from snnc.compiler.plan import Mode
+from snnc.compiler.plan import Mode, Recompute
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiler.surrogates import parse_surrogate
 from snnc.errors import OptionValueError, UnknownOptimizerError
@@ -35,6 +35,7 @@ class Options:
     capacity: int | None = None
     mode: Mode = "exact"
     gradient_window: tuple[float, float] | None = None
+    recompute: Recompute = "auto"
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "capacity"):
@@ -45,6 +46,9 @@ class Options:
             raise OptionValueError(f"seed is {self.seed}; it has to be 0 or more.")
         if self.mode not in ("exact", "drop"):
             raise OptionValueError(f"mode is {self.mode!r}; it is 'exact' or 'drop'.")
+        length = self.recompute if isinstance(self.recompute, int) and not isinstance(self.recompute, bool) else 0
+        if self.recompute not in ("auto", "off") and length < 1:
+            raise OptionValueError(f"recompute is {self.recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
 
 
 def options(
@@ -59,6 +63,7 @@ def options(
     mode: str = "exact",
     lr: float | None = None,
     gradient_window: str | float | tuple[float, float] | None = None,
+    recompute: str | int = "auto",
 ) -> Options:
     """Make options from objects or from their names."""
     return Options(
@@ -72,6 +77,7 @@ def options(
         capacity=capacity,
         mode=mode,  # type: ignore[arg-type]  # checked by Options
         gradient_window=parse_window(gradient_window),
+        recompute=int(recompute) if isinstance(recompute, str) and recompute.isdecimal() else recompute,  # type: ignore[arg-type]  # as mode
     )
 
 
@@ -151,6 +157,7 @@ def to_data(chosen: Options) -> dict[str, Any]:
         "capacity": chosen.capacity,
         "mode": chosen.mode,
         "gradient_window": None if chosen.gradient_window is None else [x if math.isfinite(x) else None for x in chosen.gradient_window],
+        "recompute": chosen.recompute,
     }
 
 
@@ -169,6 +176,7 @@ def from_data(data: Mapping[str, Any]) -> Options:
         capacity=data["capacity"],
         mode=data["mode"],
         gradient_window=_window(data.get("gradient_window")),
+        recompute=data.get("recompute", "auto"),
     )
 
 

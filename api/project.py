@@ -111,7 +111,9 @@ def map_program(
             f"{program.name!r} runs any number of steps, and {chosen.target} needs to know it; give steps (--steps 100)."
         )
     size = chosen.batch or DEFAULT_BATCH
-    make = partial(make_plan, program, target, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
+    make = partial(
+        make_plan, program, target, steps=steps, batch=size, mode=chosen.mode, recompute=chosen.recompute, strategy=strategy, chips=chips
+    )
     if activity is None:
         return make(capacity=chosen.capacity)
     if not activity.peak:

@@ -60,6 +60,7 @@ def plan_data(plan: Plan) -> dict[str, Any]:
         "host_bytes": plan.host_bytes,
         "predicted_host_seconds": plan.host_seconds,
         "training": plan.training,
+        "segment": plan.segment,
         "activity": plan.activity_source,
         "windowed_gradients": [
             {"source": p.label, "lag": b.lag, "entries": b.gradient.capacity, "width": b.width}
@@ -91,6 +92,7 @@ def plan_lines(plan: Plan) -> list[str]:
         f"time      {plan.cycles:,.0f} cycles a {what}, {1e6 * data['predicted_seconds']:,.0f} us, {rate:,.0f} samples/s (predicted)",
         f"          {share}; activity {plan.activity_source}",
         *_gradient_lines(data["windowed_gradients"]),
+        *_recompute_lines(plan),
     ]
 
 
@@ -100,6 +102,15 @@ def _gradient_lines(windowed: list[dict[str, Any]]) -> list[str]:
         return []
     rows = dict.fromkeys(f"{w['entries']} of {w['width']} neurons of {w['source']}" for w in windowed)
     return [f"gradients come back in windows of {', '.join(rows)}: those that spiked or are near the threshold"]
+
+
+def _recompute_lines(plan: Plan) -> list[str]:
+    """Return what runs twice."""
+    cut = plan.segments
+    if not plan.segment:
+        return []
+    kept = f"states of {cut.steps_kept:,} steps and at {cut.boundaries:,} boundaries are kept"
+    return [f"recompute {cut.again:,} of {cut.iterations:,} iterations run forward twice, in segments of {plan.segment:,}: {kept}"]
 
 
 def graph_data(graph: Graph, after: str) -> dict[str, Any]:

@@ -18,9 +18,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from snnc.compiler.segments import Segments
 from snnc.compiler.target import Target
 
 Mode: TypeAlias = Literal["exact", "drop"]
+Recompute: TypeAlias = Literal["auto", "off"] | int
+"""Whether segments of the sequence run forward a second time: where nothing fits without, never, or with so many iterations in each."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +188,7 @@ class Phase:
     name
         For example ``"forward: neurons"``.
     part
-        "forward", "loss", "backward" or "update".
+        "forward", "loss", "recompute", "backward" or "update".
     runs
         How often a training step runs it.
     compute, sync, exchange
@@ -240,6 +243,13 @@ class Plan:
     """How tiles were chosen: "snnc", or a baseline to compare it with."""
     host_bytes: int = 0
     """What the host streams to the chips before the first iteration: inputs of all steps and labels. Nothing overlaps with it."""
+    segment: int = 0
+    """Iterations of a segment whose forward pass runs again before its backward pass; 0: the history of all steps is kept."""
+
+    @property
+    def segments(self) -> Segments:
+        """How the iterations are cut for recompute."""
+        return Segments(self.steps, self.interval, self.iterations, self.segment)
 
     @property
     def cycles(self) -> float:

@@ -40,6 +40,9 @@ def compile_(
     ] = None,
     capacity: Annotated[int | None, typer.Option("--capacity", help="Spikes a sample that one window moves.")] = None,
     mode: Annotated[str, typer.Option("--mode", help="More spikes than that: exact (further windows) or drop.")] = "exact",
+    recompute: Annotated[
+        str, typer.Option("--recompute", metavar="auto|off|N", help="Run segments (of N iterations) forward again, to keep less: auto.")
+    ] = "auto",
     data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to measure how often neurons fire.")] = None,
     input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
     estimate_only: Annotated[bool, typer.Option("--estimate-only", help="Plan and predict; write nothing.")] = False,
@@ -72,7 +75,7 @@ def compile_(
     from snnc.summary import as_data, as_text, graph_data
 
     start = time.perf_counter()
-    chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, lr, gradient_window)
+    chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, lr, gradient_window, recompute)
     _check_estimate(estimate_only, run=run, strategy=strategy, activity=activity)
     if output is not None:
         check_replaceable(output)

@@ -21,6 +21,7 @@ MOVED: Final[Mapping[str, str]] = {
     "loss: adjoints": "records",
     "loss: sum": "adjoints",
     "backward: relays and source gradients": "deltas",
+    "recompute: neurons": "windows",
     "backward: neurons": "windows, backward",
     "update: optimiser": "gradients",
     "update: replicas": "new weights",

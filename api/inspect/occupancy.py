@@ -9,7 +9,7 @@ import numpy as np
 
 from snnc.compiler.plan import Phase, Plan
 
-BACKWARD: Final = frozenset({"backward", "update"})
+BACKWARD: Final = frozenset({"recompute", "backward", "update"})
 """Parts of a step in which gradients are alive."""
 
 
@@ -40,8 +40,8 @@ def fullest_tile(plan: Plan) -> int:
 def over_time(plan: Plan) -> tuple[Moment, ...]:
     """Return what is alive in each phase.
 
-    Weights, optimiser state, history, relays, records and code are alive always; gradients in the backward pass and the update;
-    exchange buffers in a phase that receives something, with at most what its busiest tile receives.
+    Weights, optimiser state, history, relays, records and code are alive always; gradients in the backward pass, what runs again for it,
+    and the update; exchange buffers in a phase that receives something, with at most what its busiest tile receives.
     """
     held = {name: np.asarray(tiles, dtype=np.int64) for name, tiles in plan.memory.items()}
     planned = dict(getattr(plan, "memory_over_time", ()))

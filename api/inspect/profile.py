@@ -13,7 +13,11 @@ from snnc.compiler.plan import Plan
 
 CODES: Final[Mapping[str, str]] = {
     "forward: relays": r"F1\b",
+    "recompute: neurons": r"F2\b",
     "forward: neurons": r"F2\b",
+    "forward: save": r"FS\b",
+    "recompute: restore": r"FR\b",
+    "recompute: relays": r"FA\b",
     "loss: adjoints": r"L1\b",
     "loss: sum": r"L2\b",
     "backward: relays and source gradients": r"B1\b",
@@ -24,7 +28,8 @@ CODES: Final[Mapping[str, str]] = {
     "update: replicas": r"copy (\S+) to \1$",
     "update: weight copies": r"(U2|copy)\b",
 }
-"""Name of a phase to what its compute sets and copies in the emitted program begin with; the first phase that fits has them."""
+"""Name of a phase to what its compute sets and copies in the emitted program begin with; the first phase that fits has them, but that
+neurons run forward again in the compute set in which they run first."""
 COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
     "compute": ("compute_cycles_busiest",),
     "sync": ("sync_cycles", "control_cycles"),
@@ -77,7 +82,7 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
     often: list[float] = []
     for phase in (p for name in CODES for p in plan.phases if p.name == name):
         mine = [step for step in waiting if re.match(CODES[phase.name], str(step["name"]).rsplit("/", 1)[-1])]
-        waiting = [step for step in waiting if step not in mine]
+        waiting = waiting if phase.name == "recompute: neurons" else [step for step in waiting if step not in mine]
         if mine:
             often.append(max(_number(step, "executions") for step in mine) / phase.runs)
             phases[phase.name] = {

@@ -11,6 +11,7 @@ from snnc.backends.poplar.indexed import source_fields, table_body
 from snnc.backends.poplar.links import bus_fields, gradient_fields, incoming, is_shared, parameter_field, weight_fields
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, Field, integer, number, scalar, vector
+from snnc.backends.poplar.recompute import saved_slot, state_slots
 from snnc.compiler.step_operations import NeuronAdjoint, RecordAdjoint
 from snnc.compiler.step_program import ConnectionInfo, PopulationInfo
 
@@ -81,7 +82,7 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
         if f"a{index}" in used:
             found, places[f"a{index}"] = parameter_field(net, population.id, parameter, f"param{index}")
             fields.append(found)
-    _stored(population, step, fields, places, used)
+    pointers = _stored(net, population, step, fields, places, used)
     came, bodies, rings = returned(net, population, step, used, [bus for bus in net.plan.buses if bus.gradient], ahead=1)
     fields += [*came, *(first_field(net, population.id) or ([number("first", "b.first")] if bodies else []))]
     fields += [integer("last", "ITERATIONS - 1")] if rings else []
@@ -90,7 +91,7 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
         "returned": bodies,
         "cleared": [link.body() for link in back if cleared(net, link.connection)],
         "partials": [link.body() for link in back],
-        "pointers": [],
+        "pointers": pointers,
         "zeros": zeros,
         "outputs": _outputs(net, assembly, population, step, fields, used),
         "loads": loads(used, places),
@@ -151,17 +152,24 @@ def _delta_ports(net: Network, population: PopulationInfo) -> list[int]:
     return sorted({c.port for c in links if net.weight_gradient(c.id) or net.input_gradient(c.id)})
 
 
-def _stored(population: PopulationInfo, step: NeuronAdjoint, fields: list[Field], places: dict[str, str], used: set[str]) -> None:
-    """States and saved values of the forward pass that the adjoint reads."""
+def _stored(
+    net: Network, population: PopulationInfo, step: NeuronAdjoint, fields: list[Field], places: dict[str, str], used: set[str]
+) -> list[str]:
+    """States and saved values of the forward pass that the adjoint reads; return where they lie in this step."""
+    pointers = []
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
         if used & {state, f"{state}_prev"}:
             fields.append(vector("Input", "float", f"state{index}", f"{buffer}[b.index]"))
-        places[state] = f"state{index}[(t + 1) * size + n]"
-        places[f"{state}_prev"] = f"state{index}[t * size + n]"
+        for name, place, slot in zip((f"{state}_prev", state), ("before", "after"), state_slots(net, population, index), strict=True):
+            if name in used:
+                pointers.append(f"const float *{place}{index} = &state{index}[{slot}];")
+                places[name] = f"{place}{index}[n]"
     for index, (name, buffer) in enumerate(zip(population.kernel.saved, step.saved, strict=True)):
         if name in used:
             fields.append(vector("Input", "float", f"saved{index}", f"{buffer}[b.index]"))
-        places[name] = f"saved{index}[t * size + n]"
+            pointers.append(f"const float *kept{index} = &saved{index}[{saved_slot(net)}];")
+            places[name] = f"kept{index}[n]"
+    return pointers
 
 
 def _outputs(

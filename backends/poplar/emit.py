@@ -19,6 +19,7 @@ from snnc.backends.poplar.names import c_string, comment_text
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parameters import add_parameters
 from snnc.backends.poplar.parts import Assembly, Body
+from snnc.backends.poplar.recompute import AGAIN, RESTORE, SAVE, add_recompute
 from snnc.backends.poplar.relays import add_relays, counter_name
 from snnc.backends.poplar.schedule import add_clocks, add_loss, optimizer_context, programs
 from snnc.backends.poplar.tables import initial_values, plan_tables, safetensors, safetensors_header
@@ -49,6 +50,7 @@ GROUPS: Final = {
     "backward": ("add_backward_neurons", "B1 and B2: gradients of sources, adjoints of equations, gradients of weights."),
     "reduction": ("add_reduction", "B3, and B1 on relays: the sums of partial input gradients."),
     "loss": ("add_loss", "L1 and L2: the loss of each sample, and their sum."),
+    "recompute": ("add_recompute", "States at the boundaries of segments, kept and brought back."),
     "update": ("add_update", "U1: the optimiser, where the parameters lie."),
     "start": ("add_start", "Currents start at zero."),
 }
@@ -106,6 +108,7 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
         if net.training:
             add_backward(net, assembly, population)
     add_gradient_windows(net, assembly)
+    add_recompute(net, assembly)
     add_clocks(net, assembly)
     if net.rounds or net.backward_rounds:
         extras.append({"template": "further_windows", "cost": net.cost("decide")})
@@ -174,6 +177,9 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
             "forward_next": "FN next window",
             "zero_currents": "zero currents",
         }
+    if net.plan.segment:
+        names |= {AGAIN: "FA relay again", SAVE: "FS save", RESTORE: "FR restore"}
+        names |= {"again_decide": "FE further windows again?"} if net.rounds else {}
     if net.training:
         names |= {
             "loss_samples": "L1 loss",

@@ -10,7 +10,7 @@ from snnc.backends.poplar.gradient_windows import near_code
 from snnc.backends.poplar.links import bus_fields, incoming, parameter_field, weight_fields
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
-from snnc.compiler.kernel import Kernel
+from snnc.backends.poplar.recompute import KEPT, saved_slot, state_cells, state_slots
 from snnc.compiler.near import argument_name, with_arguments
 from snnc.compiler.step_operations import NeuronStep
 from snnc.compiler.step_program import PopulationInfo
@@ -73,7 +73,7 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
     for index, parameter in enumerate(step.parameters):
         found, places[f"a{index}"] = parameter_field(net, population.id, parameter, f"param{index}")
         fields.append(found)
-    stores += _saved(net, assembly, population, step, fields)
+    stores += _saved(net, assembly, population, step, fields, pointers)
     masks, sent = _sent(net, assembly, population, step, fields)
     records = _records(net, assembly, population, step, fields)
     results = [s["value"] for s in [*stores, *sent]] + [f"o{o}" for o in masks] + [r["value"] for r in records]
@@ -128,23 +128,16 @@ def _ports(net: Network, assembly: Assembly, population: PopulationInfo, rounds:
     return ports, fields
 
 
-def keeps_history(net: Network, kernel: Kernel, index: int) -> bool:
-    """Whether a state is kept for every step."""
-    return net.training and kernel.states[index] in kernel.history
-
-
 def _states(
     net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronStep, fields: list[Field], places: dict[str, str]
 ) -> tuple[list[str], list[Body]]:
     pointers, stores = [], []
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
-        history = keeps_history(net, population.kernel, index)
-        slots = "STEPS + 1" if history else "2"
-        cells = assembly.cells(population.id, buffer, slots, f"state {population.label}")
+        cells, slots = state_cells(net, assembly, population, index, buffer)
         shape, first = f"{{BATCH, {net.neurons[population.id]}}}", f"first_slots({cells}, {slots})"
         assembly.tensor("STATE", f"{buffer}_initial", shape, first, f"order_of_states({population.id})", True)
-        fields.append(vector("InOut", "float", f"state{index}", f"{cells}[b.index]"))
-        before, after = ("t * size", "(t + 1) * size") if history else ("(t == 0 ? 0 : size)", "size")
+        fields.append(vector("InOut", "float", f"state{index}", f"{buffer}[b.index]"))
+        before, after = state_slots(net, population, index)
         pointers += [
             f"[[maybe_unused]] const float *before{index} = &state{index}[{before}];",
             f"float *after{index} = &state{index}[{after}];",
@@ -154,14 +147,17 @@ def _states(
     return pointers, stores
 
 
-def _saved(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronStep, fields: list[Field]) -> list[Body]:
+def _saved(
+    net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronStep, fields: list[Field], pointers: list[str]
+) -> list[Body]:
     stores: list[Body] = []
     if not net.training or net.adjoint(population.id) is None:
         return stores
     for index, (name, buffer) in enumerate(zip(population.kernel.saved, step.saved, strict=True)):
-        cells = assembly.cells(population.id, buffer, "STEPS", f"kept {population.label}")
+        cells = assembly.cells(population.id, buffer, KEPT if net.plan.segment else "STEPS", f"kept {population.label}")
         fields.append(vector("InOut", "float", f"saved{index}", f"{cells}[b.index]"))
-        stores.append({"name": f"saved{index}[t * size + n]", "value": name})
+        pointers.append(f"float *kept{index} = &saved{index}[{saved_slot(net)}];")
+        stores.append({"name": f"kept{index}[n]", "value": name})
     return stores
 
 

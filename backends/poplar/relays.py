@@ -5,6 +5,7 @@ from __future__ import annotations
 from snnc.backends.poplar.gradient_windows import compact_fields, counts_lost, shown_fields, window_variables
 from snnc.backends.poplar.network import Network, Store
 from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
+from snnc.backends.poplar.recompute import AGAIN
 from snnc.compiler.mapping.cost import CodeletCost
 from snnc.compiler.plan import BusPlan
 
@@ -17,6 +18,8 @@ def add_relays(net: Network, assembly: Assembly, store: Store) -> None:
     elif store.before:
         _initial(net, assembly, store)
     _vertex(net, assembly, store, "relay_forward", forward=True)
+    if net.plan.segment:
+        _vertex(net, assembly, store, AGAIN, forward=True, again=True)
     if net.training:
         _vertex(net, assembly, store, "relay_backward", forward=False)
     _next_window(net, assembly, store, "forward_next", backward=False)
@@ -126,19 +129,20 @@ def _slot(store: Store) -> str:
     return "before" if store.static else "static_cast<unsigned long>(t < 0 ? 0 : t + static_cast<int>(before))"
 
 
-def _vertex(net: Network, assembly: Assembly, store: Store, compute_set: str, forward: bool) -> None:
-    compacts = forward and not store.external
+def _vertex(net: Network, assembly: Assembly, store: Store, compute_set: str, forward: bool, again: bool = False) -> None:
+    """Add the vertices of one direction; those that show a segment `again` take it from the store, and count nothing a second time."""
+    compacts = forward and not (store.external or again)
     fields = _common(net, store, "first_clock") + _offsets(net, store.buses)
     if compacts:
         fields += [integer("stage", net.stages[store.owner]), integer("steps", "STEPS")]
     template = f"relay_{store.kind}"
-    fields += (_event_fields if store.kind == "events" else _value_fields)(net, store, compacts, forward)
+    fields += (_event_fields if store.kind == "events" else _value_fields)(net, store, compacts, forward, again)
     near = [i for i, bus in enumerate(store.buses) if bus.gradient is not None and not forward]
     body: Body = {
         "compact": [{"id_type": store.id_type}] if compacts and not store.near else [],
         "compact_near": [compact_fields(net, store)[1]] if compacts and store.near else [],
         "id_type": store.id_type,
-        "buses": [_bus(net, index, bus, forward) for index, bus in enumerate(store.buses) if index not in near],
+        "buses": [_bus(net, index, bus, forward and not again) for index, bus in enumerate(store.buses) if index not in near],
         "near_buses": [shown_fields(net, store, index, store.buses[index], again=False)[1] for index in near],
         "slot": _slot(store),
     }
@@ -155,11 +159,11 @@ def _add(
     shown = f"{store.owner} {label.get(store.owner, '')}"
     prefix = {"relay_events": "RelayEvents", "relay_values": "RelayValues", "next_window": "NextWindow"}[template]
     name = assembly.codelet(template, prefix, title, shown, fields, cost, body)
-    group = "relays_forward" if "forward" in compute_set else "relays_backward"
+    group = "relays_backward" if "backward" in compute_set else "relays_forward"
     assembly.loop(group, VertexLoop(f"{shown}: {title}", "Relay", "r", f"{store.buffer}_relays", compute_set, name, "r.tile", fields))
 
 
-def _event_fields(net: Network, store: Store, compacts: bool, forward: bool) -> list[Field]:
+def _event_fields(net: Network, store: Store, compacts: bool, forward: bool, again: bool) -> list[Field]:
     name = store.buffer
     access: Access = "InOut" if compacts else "Input"
     fields = [
@@ -182,7 +186,7 @@ def _event_fields(net: Network, store: Store, compacts: bool, forward: bool) -> 
             fields += shown_fields(net, store, index, bus, again=False)[0]
             continue
         fields += _window_fields(net, store, index, bus)
-        if bus.capacity < bus.width and forward:
+        if bus.capacity < bus.width and forward and not again:
             fields.append(scalar("InOut", "unsigned", f"lost{index}", f"{bus.id}_lost[r.index][0]"))
     return fields
 
@@ -202,7 +206,7 @@ def _window_fields(net: Network, store: Store, index: int, bus: BusPlan, again: 
     return fields
 
 
-def _value_fields(net: Network, store: Store, compacts: bool, forward: bool) -> list[Field]:
+def _value_fields(net: Network, store: Store, compacts: bool, forward: bool, again: bool) -> list[Field]:
     name = store.buffer
     fields = [number("width", store.width), vector("InOut" if compacts else "Input", "float", "store", f"{name}_store[r.index]")]
     if compacts:

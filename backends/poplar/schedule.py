@@ -10,6 +10,7 @@ from snnc.backends.poplar.gradient_windows import REDUCE
 from snnc.backends.poplar.moments import moments
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, scalar, vector
+from snnc.backends.poplar.recompute import AGAIN, RESTORE, SAVE
 from snnc.backends.printing import c_literal
 from snnc.compiler.losses import Loss, MeanSquaredCount
 from snnc.compiler.optimizers import Adam, Optimizer
@@ -24,12 +25,16 @@ def add_clocks(net: Network, assembly: Assembly) -> None:
     for name in ("first_clock", "second_clock"):
         assembly.variable("Tensor", name, f'layout.on_tile(poplar::INT, {{}}, "{name}", {_TILE})', "the iteration k")
     sets = [("relay_forward", "forward_neurons", 1)] + ([("relay_backward", "backward_neurons", -1)] if net.training else [])
+    ticks = [(AGAIN, "first_clock", "second_clock", 0)] if net.plan.segment else []
     for first, second, step in sets:
-        for compute_set, source, target, add in ((first, "first_clock", "second_clock", 0), (second, "second_clock", "first_clock", step)):
-            fields = (scalar("Input", "int", "from", source), scalar("Output", "int", "to", target), integer("add", add))
-            assembly.loop("clocks", VertexLoop(f"{compute_set}", *_ONE, compute_set, "Clock", _TILE, fields))
+        ticks += [(first, "first_clock", "second_clock", 0), (second, "second_clock", "first_clock", step)]
+    for compute_set, source, target, add in ticks:
+        fields = (scalar("Input", "int", "from", source), scalar("Output", "int", "to", target), integer("add", add))
+        assembly.loop("clocks", VertexLoop(f"{compute_set}", *_ONE, compute_set, "Clock", _TILE, fields))
     if net.rounds:
         _add_decide(net, assembly, "forward")
+    if net.rounds and net.plan.segment:
+        _add_decide(net, assembly, "again")
     if net.backward_rounds:
         _add_decide(net, assembly, "backward")
 
@@ -126,16 +131,7 @@ def optimizer_context(optimizer: Optimizer | None) -> Body:
 
 def programs(net: Network) -> list[str]:
     """The engine's programs, as C++: refresh, forward, training step."""
-    lines = ["Sequence forward_step{Execute(relay_forward)};"]
-    if net.rounds:
-        lines += [
-            "// Exact: further windows as long as one holds more than its capacity.",
-            "forward_step.add(RepeatWhileTrue(Execute(forward_decide), again, Sequence{Execute(forward_gather), Execute(forward_next)}));",
-        ]
-    lines += [
-        "forward_step.add(Execute(forward_neurons));",
-        "Sequence forward{load_inputs, Copy(constant(0), first_clock), Repeat(ITERATIONS, forward_step)};",
-    ]
+    lines = [*_forward_step(net, "forward"), *_forward(net)]
     start = "Sequence{Execute(zero_currents), refresh}" if net.rounds else "refresh"
     if not net.training:
         return [*lines, f"return {{{start}, forward}};"]
@@ -152,7 +148,41 @@ def programs(net: Network) -> list[str]:
         ]
     return [
         *lines,
-        "Sequence train{load_labels, forward, Execute(loss_samples), Execute(loss_sum), Copy(constant(ITERATIONS - 1), first_clock),",
-        f"               Repeat(ITERATIONS, backward_step), {update}, refresh}};",
+        *_backward(net),
+        f"Sequence train{{load_labels, forward, Execute(loss_samples), Execute(loss_sum), backward, {update}, refresh}};",
         f"return {{{start}, forward, train}};",
+    ]
+
+
+def _forward_step(net: Network, name: str) -> list[str]:
+    """One iteration of the forward pass, or of its second run."""
+    lines = [f"Sequence {name}_step{{Execute(relay_{name})}};"]
+    if net.rounds:
+        lines += [
+            "// Exact: further windows as long as one holds more than its capacity.",
+            f"{name}_step.add(RepeatWhileTrue(Execute({name}_decide), again, Sequence{{Execute(forward_gather), Execute(forward_next)}}));",
+        ]
+    return [*lines, f"{name}_step.add(Execute(forward_neurons));"]
+
+
+def _forward(net: Network) -> list[str]:
+    """All iterations; with recompute, states are kept where a segment ends."""
+    if not net.plan.segment:
+        return ["Sequence forward{load_inputs, Copy(constant(0), first_clock), Repeat(ITERATIONS, forward_step)};"]
+    return [
+        f"const Sequence first_run{{Repeat(SEGMENT, forward_step), Execute({SAVE})}};",
+        f"Sequence forward{{load_inputs, Copy(constant(SEGMENT), second_clock), Execute({RESTORE}), Repeat(SEGMENTS - 1, first_run),",
+        "                 Repeat(LAST_SEGMENT, forward_step)};",
+    ]
+
+
+def _backward(net: Network) -> list[str]:
+    """All iterations from the last to the first; with recompute, each segment but the last runs forward again before it."""
+    if not net.plan.segment:
+        return ["Sequence backward{Copy(constant(ITERATIONS - 1), first_clock), Repeat(ITERATIONS, backward_step)};"]
+    turn = "Copy(second_clock, first_clock)"
+    return [
+        *_forward_step(net, "again"),
+        f"const Sequence second_run{{Execute({RESTORE}), Repeat(SEGMENT, again_step), {turn}, Repeat(SEGMENT, backward_step)}};",
+        f"Sequence backward{{{turn}, Repeat(LAST_SEGMENT, backward_step), Repeat(SEGMENTS - 1, second_run)}};",
     ]

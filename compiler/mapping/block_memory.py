@@ -54,13 +54,15 @@ def _weights(problem: Problem, layer: Layer) -> int:
 
 
 def _state(problem: Problem, layer: Layer) -> int:
-    """Floats a neuron and sample: history, other states, saved values, currents, values that are sent."""
+    """Floats a neuron and sample: history, other states, saved values, states at boundaries, currents, values that are sent."""
     kernel = layer.kernel
     sent = sum(source.kind != "spikes" for source in layer.sent)
+    segments, states = problem.segments, len(kernel.states)
+    held = segments.boundaries * states + len(kernel.inputs) + sent
     if not layer.gradient:
-        return len(kernel.states) + len(kernel.inputs) + sent
-    kept = (problem.steps + 1) * len(kernel.history) + (len(kernel.states) - len(kernel.history))
-    return kept + problem.steps * len(kernel.saved) + len(kernel.inputs) + sent
+        return held + states
+    kept = (segments.steps_kept + 1) * len(kernel.history) + (states - len(kernel.history))
+    return held + kept + segments.steps_kept * len(kernel.saved)
 
 
 def _adjoints(problem: Problem, layer: Layer) -> int:

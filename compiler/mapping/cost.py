@@ -52,6 +52,7 @@ codelet             samples    events     sweeps; rows / products     neurons   
 ``relay_input``     of vertex  0          0                           0                         words of ids copied (element)
 ``relay_values``    of vertex  0          0                           0                         floats copied (element)
 ``next_window``     of vertex  0          0                           0                         ids copied (element)
+``boundary``        0          0          states (row)                0                         floats copied (element)
 ``reduce_partials`` 0          0          pairs of entries / pairs    0                         0
                                           x producers
 ``gradient_window`` of piece   0          pairs of entries / pairs    0                         0
@@ -384,4 +385,6 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         "transpose": CodeletCost(start=16, element=3),
         # an owned element is zeroed; a piece: load place and length, form an address, set up the loop; a value: load, load, add, store
         "sum_pieces": CodeletCost(start=20, element=1, row=8, value=4),
+        # the first step behind a boundary: a division; of each state: two pointers and the set-up of a loop; a float: load, store
+        "boundary": CodeletCost(start=32, row=8, element=2),
     }

@@ -47,10 +47,14 @@ def expected_maximum(draws: int) -> float:
 
 
 class Load:
-    """Vertices of one compute set. What is added are worker cycles; what :attr:`cycles` and :attr:`busiest` tell are tile cycles."""
+    """Vertices of one compute set, which runs in the first `iterations` of a sequence (None: in all).
 
-    def __init__(self, problem: Problem) -> None:
+    What is added are worker cycles; what :attr:`cycles` and :attr:`busiest` tell are tile cycles.
+    """
+
+    def __init__(self, problem: Problem, iterations: int | None = None) -> None:
         self.problem = problem
+        self.iterations = problem.segments.iterations if iterations is None else iterations
         self._added: list[tuple[Ints, Floats, Floats]] = []
         self._work: list[tuple[int, int, Floats]] = []
         self._number = 0
@@ -109,13 +113,14 @@ class Load:
     def _sets(self) -> list[tuple[float, frozenset[int]]]:
         """The sets of first iterations that are at work at once, the frequent ones first, and in which part of all iterations."""
         schedule, steps = self.problem.schedule, self.problem.steps
-        return _sets_of(tuple(sorted(self._vertices.work)), schedule.interval, steps, schedule.iterations(steps))
+        return _sets_of(tuple(sorted(self._vertices.work)), schedule.interval, steps, self.iterations)
 
     @cached_property
     def total(self) -> Floats:
         """Worker cycles of all vertices of each tile, in the mean over iterations."""
-        v, steps = self._vertices, self.problem.steps
-        mean = v.idle + sum(v.work.values(), np.zeros(1)) * steps / self.problem.schedule.iterations(steps)
+        v, steps, interval = self._vertices, self.problem.steps, self.problem.schedule.interval
+        runs = {first: min(steps, max(0, -(-(self.iterations - first) // interval))) for first in v.work}
+        mean = v.idle + sum((amount * runs[first] for first, amount in v.work.items()), np.zeros(1)) / self.iterations
         found: Floats = np.bincount(v.tiles, weights=mean, minlength=self.problem.target.tiles).astype(np.float64)
         return found
 

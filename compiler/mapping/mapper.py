@@ -27,7 +27,7 @@ from snnc.compiler.mapping.strategies import SNNC, check_strategy
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.too_big import baseline_too_big, bytes_at_least, too_big
 from snnc.compiler.mapping.traffic import Layout
-from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Plan, PopulationPlan
+from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Plan, PopulationPlan, Recompute
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
@@ -54,6 +54,7 @@ def make_plan(
     near: Mapping[str, float] | None = None,
     gradient_capacity: Mapping[str, int] | int | None = None,
     gradients: Gradients = "auto",
+    recompute: Recompute = "auto",
     chips: int | None = None,
     strategy: str = "snnc",
     placer: Placer | None = None,
@@ -86,6 +87,9 @@ def make_plan(
     gradients
         How gradients come back to sources of spikes whose surrogate has bounded support: "windowed", only for neurons inside it;
         "dense", for all; "auto", whichever is predicted to be faster.
+    recompute
+        Iterations of a segment whose forward pass runs again before its backward pass, so that only its history is kept; "off": never;
+        "auto": where nothing fits without, the length with the least predicted time that does.
     chips
         How many chips of the target to use; None: as many as make the predicted step fastest.
     strategy
@@ -108,14 +112,14 @@ def make_plan(
         The strategy is not known, its partitioner is not installed, or no form of it fits.
     """
     check_strategy(strategy)
-    _check(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients)
+    _check(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients, recompute=recompute)
     network = describe(program, training)
     check_names(network, activity, capacity, near, gradient_capacity)
     schedule = make_schedule(network)
     request = Request(
-        network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients, rates or {}
+        network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients, rates or {}, recompute
     )
-    found = list(_searches(request, strategy, placer))
+    found = _fitting(request, strategy, placer)
     effort = EFFORT if effort is None else effort
     fastest = _refined(found, gradients, effort) if strategy == SNNC and placer is None else min(found, key=Search.cycles)
     fastest.settle()
@@ -125,6 +129,32 @@ def make_plan(
         raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
     again = (request, partial(_attempt, effort=effort)) if placer is None else None
     raise too_big(found[0].problem, found[0].misfit, again)
+
+
+def _fitting(request: Request, strategy: str, placer: Placer | None) -> list[Search]:
+    """Search without recompute and, where nothing fits, with segments of some lengths: about the longest with which something does."""
+    found = list(_searches(request, strategy, placer))
+    lengths = () if _fits(found) or strategy != SNNC else request.lengths()
+    if not lengths:
+        return found
+    tried = list(_searches(replace(request, segment=lengths[-1]), strategy, placer))
+    low, high = 0, len(lengths) - 1
+    while low < high and _fits(tried):
+        middle = (low + high) // 2
+        shorter = replace(request, segment=lengths[middle])
+        fits = _fits(_searches(shorter, strategy, placer)) if placer else _fits(_each_quickly(shorter))
+        low, high = (low, middle) if fits else (middle + 1, high)
+    for length in lengths[max(0, low - 1) : low + 1] if _fits(tried) else ():
+        tried += _searches(replace(request, segment=length), strategy, placer)
+    return tried
+
+
+def _fits(found: Iterable[Search]) -> bool:
+    return any(search.best is not None for search in found)
+
+
+def _each_quickly(request: Request) -> Iterator[Search]:
+    return (Search(problem).run_quickly(request.chips) for problem in request.problems())
 
 
 def _searches(request: Request, strategy: str, placer: Placer | None) -> Iterator[Search]:
@@ -171,15 +201,19 @@ def _other_ways(fastest: Search, gradients: Gradients) -> Iterator[Search]:
 
 def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
     """Plan a changed request: bytes of the fullest tile of the fastest plan (quick: of any), or of the one that misses by least."""
-    if quick:
-        found = [Search(problem).run_quickly(request.chips) for problem in request.problems()]
-    else:
-        found = list(_searches(request, SNNC, None))
+    found = _quickly(request) if quick else _fitting(request, SNNC, None)
     best = (min(found, key=Search.cycles) if quick else _refined(found, request.gradients, effort).settle()).best
     if best is not None:
         return Trial(int(np.sum(list(best.memory.values()), axis=0).max()), best.layout.placement.chips)
     misfit = found[0].misfit
     return Trial(bytes_at_least(found[0].problem) if misfit is None else misfit[0], 0)
+
+
+def _quickly(request: Request) -> list[Search]:
+    """The first placements that fit, with the shortest segments where there are none without recompute."""
+    found = list(_each_quickly(request))
+    lengths = () if _fits(found) else request.lengths()
+    return list(_each_quickly(replace(request, segment=lengths[-1]))) if lengths else found
 
 
 def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:
@@ -207,6 +241,7 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
         ideal_cycles=ideal_bound(problem, tiles),
         strategy=strategy,
         host_bytes=_host_bytes(problem),
+        segment=problem.segment,
     )
 
 
@@ -231,7 +266,7 @@ def _bus(layout: Layout, bus: Bus) -> BusPlan:
     )
 
 
-def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: str, gradients: str) -> None:
+def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: str, gradients: str, recompute: object) -> None:
     for name, value in (("steps", steps), ("batch", batch)):
         if value < 1:
             raise MappingOptionError(f"{name} is {value}; it is 1 or more.")
@@ -241,6 +276,8 @@ def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: s
         raise MappingOptionError(f"mode is {mode!r}; it is 'exact' or 'drop'.")
     if gradients not in ("auto", "dense", "windowed"):
         raise MappingOptionError(f"gradients is {gradients!r}; it is 'auto', 'dense' or 'windowed'.")
+    if recompute not in ("auto", "off") and (isinstance(recompute, bool) or not isinstance(recompute, int) or recompute < 1):
+        raise MappingOptionError(f"recompute is {recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
 
 
 def _population(problem: Problem, layer: Layer, where: TileRange) -> PopulationPlan:

@@ -33,6 +33,7 @@ from snnc.compiler.mapping.traffic import (
     Layout,
     Traffic,
     adjoints_to_blocks,
+    clock_to_blocks,
     deltas_to_sources,
     flags_to_one_tile,
     gradients_to_shares,
@@ -94,9 +95,11 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     neurons = with_clock(layout, windows_to_blocks(layout, backward=True))
     return (
         *found,
+        *([_boundary_step(layout, "forward: save", "forward", problem.segments.number - 1)] if problem.segment else []),
         Step("loss: adjoints", "loss", 1, _loss_load(layout), records_to_loss(layout), (adjoints_to_blocks(layout),)),
         Step("loss: sum", "loss", 1, _sum_load(layout), losses_to_one_tile(layout)),
-        _clock_copy(layout, "backward: start", "backward"),
+        *_again_steps(layout),
+        _clock_copy(layout, "backward: start", "backward", max(1, problem.segments.boundaries)),
         Step("backward: relays and source gradients", "backward", runs, sources, into_relays),
         Step("backward: neurons", "backward", runs, block_load(layout, "backward"), neurons),
         *_reduction(layout, runs),
@@ -104,6 +107,34 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
         *_update_steps(layout),
         *_copy_steps(layout),
     )
+
+
+def _again_steps(layout: Layout) -> tuple[Step, ...]:
+    """Recompute: the states of a boundary come back, and the forward pass of a segment runs a second time."""
+    problem, runs = layout.problem, layout.problem.segments.again
+    if not runs:
+        return ()
+    relays = relay_load(layout, compact=True, again=True)
+    return (
+        _boundary_step(layout, "recompute: restore", "recompute", problem.segments.number),
+        Step("recompute: relays", "recompute", runs, relays, with_clock(layout, Traffic.none(problem))),
+        *_overflow_test(layout, "recompute", runs),
+        Step("recompute: neurons", "recompute", runs, block_load(layout, "forward", runs), with_clock(layout, windows_to_blocks(layout))),
+    )
+
+
+def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Step:
+    """Every block copies its states to or from a boundary."""
+    problem, load = layout.problem, Load(layout.problem)
+    for layer in problem.network.layers:
+        where, cost = layout.range_of(layer), problem.costs["boundary"]
+        for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
+            states = len(layer.kernel.states)
+            cycles = worker_cycles(cost, rows=states, elements=states * shape.columns * shape.samples)
+            load.add(where.tiles, problem.target.vertex_start_cycles + cycles, shape.number)
+    if name.endswith("restore"):
+        load.add(0, problem.target.vertex_start_cycles + CLOCK)
+    return Step(name, part, runs, load, clock_to_blocks(layout))
 
 
 def _reduction(layout: Layout, runs: int) -> tuple[Step, ...]:
@@ -167,9 +198,9 @@ def _decision(layout: Layout) -> float:
 # ---- who computes what -----------------------------------------------------------------------------------------------
 
 
-def block_load(layout: Layout, part: str) -> Load:
-    """Blocks of all populations, and the clock."""
-    problem, load = layout.problem, _clocked(layout)
+def block_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
+    """Blocks of all populations, and the clock; `iterations` as :class:`Load` takes them."""
+    problem, load = layout.problem, _clocked(layout, iterations)
     idle = problem.target.vertex_start_cycles
     for layer in problem.network.layers:
         if part != "forward" and not layer.gradient:
@@ -184,8 +215,8 @@ def block_load(layout: Layout, part: str) -> Load:
     return load
 
 
-def _clocked(layout: Layout) -> Load:
-    load = Load(layout.problem)
+def _clocked(layout: Layout, iterations: int | None = None) -> Load:
+    load = Load(layout.problem, iterations)
     load.add(0, layout.problem.target.vertex_start_cycles + CLOCK)
     return load
 
@@ -210,16 +241,17 @@ def _add_source_gradients(layout: Layout, load: Load) -> None:
             load.add(where.tiles, idle + cost.idle, shape.number, work=[(first, cycles / len(targets)) for first in sorted(targets)])
 
 
-def relay_load(layout: Layout, *, compact: bool) -> Load:
-    """Relays, one vertex each, and the clock; `compact` when masks become ids as well."""
-    problem, load = layout.problem, _clocked(layout)
+def relay_load(layout: Layout, *, compact: bool, again: bool = False) -> Load:
+    """Relays, one vertex each, and the clock; `compact` when masks become ids as well, `again` in the second run of a segment."""
+    problem = layout.problem
+    load = _clocked(layout, problem.segments.again if again else None)
     stages = problem.schedule.stages
     for source in problem.network.sources:
         words = relay_words(problem, source, layout.ranges)
         stage = stages.get(source.owner, INPUT_STAGE)
         first = {bus.id: stage + bus.lag for bus in problem.buses if bus.source == source}
         relays = layout.relays[source]
-        found = relay_work(problem, source, words, np.array([relay.samples for relay in relays]), compact=compact)
+        found = relay_work(problem, source, words, np.array([relay.samples for relay in relays]), compact=compact, again=again)
         work = [(stage + 1, found.compacting), *((first[bus], cycles) for bus, cycles in found.shown.items())]
         load.add(np.array([relay.tile for relay in relays]), found.always, work=work, spread=found.spread, draws=len(relays))
     return load
@@ -231,7 +263,7 @@ def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
     limited = problem.limited(backward=backward)
     if not limited:
         return ()
-    test, rounds = Load(problem), round(problem.further_windows(backward=backward))
+    test, rounds = Load(problem), round(problem.further_windows(backward=backward) * runs / problem.segments.iterations)
     flags = sum(len(layout.relays[bus.source]) for bus in limited)
     test.add(0, problem.target.vertex_start_cycles + worker_cycles(problem.costs["decide"], elements=flags))
     asked = Step(f"{part}: test for further windows", part, runs + rounds, test, flags_to_one_tile(layout, limited), decisions=1)
@@ -249,14 +281,14 @@ def _round_load(layout: Layout, part: str) -> Load:
     """Blocks add further windows: forward all but the last, backward all but the first."""
     problem, load = layout.problem, Load(layout.problem)
     most = max(1, round(problem.rounds(backward=part == "backward")))
-    windows = range(most) if part == "forward" else range(1, most + 1)
+    windows = range(1, most + 1) if part == "backward" else range(most)
     limited = {bus.id for bus in problem.limited(backward=part == "backward")}
     for layer in problem.network.layers:
-        links = [link for link in layer.incoming if problem.bus_of[link.id] in limited and (part == "forward" or link.weight_gradient)]
+        links = [link for link in layer.incoming if problem.bus_of[link.id] in limited and (part != "backward" or link.weight_gradient)]
         if not links:
             continue
         where = layout.range_of(layer)
-        cost = problem.costs[f"{'gather' if part == 'forward' else 'weight_round'}.{layer.id}"]
+        cost = problem.costs[f"{'weight_round' if part == 'backward' else 'gather'}.{layer.id}"]
         dense = sum(problem.window_events(link, w) for link in links if link.dense for w in windows) / most
         other = sum(problem.window_events(link, w) for link in links if link.one_to_one for w in windows) / most
         for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
@@ -300,10 +332,10 @@ def _loss_load(layout: Layout) -> Load:
     return load
 
 
-def _clock_copy(layout: Layout, name: str, part: str) -> Step:
+def _clock_copy(layout: Layout, name: str, part: str, runs: int = 1) -> Step:
     """The iteration counter is set by a copy inside a tile."""
     nothing = Traffic.none(layout.problem)
-    return Step(name, part, 1, Load(layout.problem), nothing, local=local_copy_cycles(FLOAT))
+    return Step(name, part, runs, Load(layout.problem), nothing, local=local_copy_cycles(FLOAT))
 
 
 def _update_steps(layout: Layout) -> tuple[Step, ...]:

@@ -17,6 +17,7 @@ from snnc.compiler.mapping.links import Routes, find_routes
 from snnc.compiler.mapping.network import Layer, Link, Network, Source
 from snnc.compiler.mapping.schedule import INPUT_STAGE, Schedule
 from snnc.compiler.plan import Mode
+from snnc.compiler.segments import Segments
 from snnc.compiler.target import Target
 
 
@@ -41,6 +42,13 @@ class Problem:
     """Sources whose gradient comes back only for neurons that spiked or are near the threshold."""
     rates: Mapping[str, Array] = field(default_factory=dict)
     """Spikes a step of every single value of a buffer, where that was measured."""
+    segment: int = 0
+    """As in :class:`snnc.compiler.plan.Plan`."""
+
+    @cached_property
+    def segments(self) -> Segments:
+        """How the iterations are cut for recompute."""
+        return Segments(self.steps, self.schedule.interval, self.schedule.iterations(self.steps), self.segment)
 
     def relative_rate(self, buffer: str) -> Floats | None:
         """Rate of each value of a buffer over their mean; None where it was not measured or nothing was sent."""

@@ -41,10 +41,13 @@ class RelayWork:
         return self.always + self.compacting + sum(self.shown.values())
 
 
-def relay_work(problem: Problem, source: Source, words: int, samples: Any, *, compact: bool) -> RelayWork:
-    """Expected worker cycles of a relay with `samples` samples (a number or an array), the start of its vertex included."""
+def relay_work(problem: Problem, source: Source, words: int, samples: Any, *, compact: bool, again: bool = False) -> RelayWork:
+    """Expected worker cycles of a relay with `samples` samples (a number or an array), the start of its vertex included.
+
+    `again`: it shows the windows of the forward pass a second time, from what it keeps.
+    """
     buses, start = problem.buses_of(source), problem.target.vertex_start_cycles
-    compacts = compact and not source.external
+    compacts = compact and not (source.external or again)
     if source.kind != "spikes":
         cost = problem.costs["relay_values"]
         size = samples * source.width

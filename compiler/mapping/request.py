@@ -12,8 +12,9 @@ from snnc.compiler.mapping.capacity import expected_activity, expected_near
 from snnc.compiler.mapping.cost import network_costs
 from snnc.compiler.mapping.network import Network, Source
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.recompute import segment_lengths
 from snnc.compiler.mapping.schedule import Schedule
-from snnc.compiler.plan import Mode
+from snnc.compiler.plan import Mode, Recompute
 from snnc.compiler.target import Target
 
 Gradients: TypeAlias = Literal["auto", "dense", "windowed"]
@@ -36,6 +37,9 @@ class Request:
     gradient_capacity: Mapping[str, int] | int | None = None
     gradients: Gradients = "auto"
     rates: Mapping[str, Array] = field(default_factory=dict)
+    recompute: Recompute = "auto"
+    segment: int = 0
+    """Iterations of a segment that is tried because nothing fits without; 0: as `recompute` says."""
 
     def problems(self) -> Iterator[Problem]:
         """One problem for each way to size the windows, and for each way in which gradients come back to sources of spikes.
@@ -62,7 +66,17 @@ class Request:
                     likely,
                     windowed,
                     self.rates,
+                    self._segment(),
                 )
+
+    def _segment(self) -> int:
+        """Iterations of a segment; 0 where there is no backward pass, or no second segment."""
+        length = self.segment or (self.recompute if isinstance(self.recompute, int) else 0)
+        return length if self.network.training and length < self.schedule.iterations(self.steps) else 0
+
+    def lengths(self) -> tuple[int, ...]:
+        """Lengths of segments to try when nothing fits without, the longest first."""
+        return segment_lengths(self.network, self.schedule, self.steps) if self.recompute == "auto" and not self.segment else ()
 
     def _windowed(self) -> tuple[frozenset[Source], ...]:
         """Sets of sources whose gradients come back in windows: none, and all that may."""

@@ -168,6 +168,16 @@ def common(a: tuple[int, int], b: tuple[int, int]) -> int:
     return max(0, min(a[0] + a[1], b[0] + b[1]) - max(a[0], b[0]))
 
 
+def clock_to_blocks(layout: Layout) -> Traffic:
+    """Every tile of a population reads the number of the iteration, which lies on tile 0."""
+    traffic, used = Traffic.none(layout.problem), np.zeros(layout.problem.target.tiles, dtype=bool)
+    for where in layout.placement.ranges:
+        used[where.tiles] = True
+    used[0] = False
+    send_to_all(layout, traffic, 0, np.flatnonzero(used), FLOAT)
+    return traffic
+
+
 def with_clock(layout: Layout, traffic: Traffic) -> Traffic:
     """Every vertex of an iteration reads the iteration's number, which lies on tile 0."""
     used = np.zeros(layout.problem.target.tiles, dtype=bool)

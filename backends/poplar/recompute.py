@@ -1,0 +1,88 @@
+"""Recompute as printed: rings of the steps of a segment, states at boundaries, and the vertices that copy them.
+
+Without recompute a state with a history has a slot for each step and one for the initial value. With it, slots are a ring: the states
+before step t stand in slot ``t % (STEPS_KEPT + 1)``, saved values in ``t % STEPS_KEPT``; the initial values are boundary 0.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
+from snnc.compiler.step_program import PopulationInfo
+
+KEPT: Final = "STEPS_KEPT"
+"""C++ name of the most steps of a segment."""
+SAVE: Final = "save_states"
+RESTORE: Final = "restore_states"
+AGAIN: Final = "relay_again"
+"""Compute sets of recompute."""
+
+
+def keeps_history(net: Network, population: PopulationInfo, index: int) -> bool:
+    """Whether a state is kept for every step, or for every step of a segment."""
+    return net.adjoint(population.id) is not None and population.kernel.states[index] in population.kernel.history
+
+
+def state_cells(net: Network, assembly: Assembly, population: PopulationInfo, index: int, buffer: str) -> tuple[str, str]:
+    """Declare what holds a state; return the variable that begins with its initial values, and its slots."""
+    history, shown = keeps_history(net, population, index), f"state {population.label}"
+    if not net.plan.segment:
+        slots = "STEPS + 1" if history else "2"
+        return assembly.cells(population.id, buffer, slots, shown), slots
+    assembly.cells(population.id, buffer, f"{KEPT} + 1" if history else "1", shown)
+    return assembly.cells(population.id, f"{buffer}_boundary", "SEGMENTS", "the same at boundaries of segments"), "SEGMENTS"
+
+
+def state_slots(net: Network, population: PopulationInfo, index: int) -> tuple[str, str]:
+    """C++ offsets, in a state's array, of its values before and after step t."""
+    if not keeps_history(net, population, index):
+        return ("0", "0") if net.plan.segment else ("(t == 0 ? 0 : size)", "size")
+    return _slot(net, "t", 1), _slot(net, "(t + 1)", 1)
+
+
+def saved_slot(net: Network) -> str:
+    """C++ offset, in the array of a saved value, of its values in step t."""
+    return _slot(net, "t", 0)
+
+
+def _slot(net: Network, step: str, more: int) -> str:
+    return f"{step} % {net.plan.segments.steps_kept + more} * size" if net.plan.segment else f"{step} * size"
+
+
+def add_recompute(net: Network, assembly: Assembly) -> None:
+    """Add the vertices that keep states at the boundaries of segments and bring them back, and the clock that goes back with them."""
+    if not net.plan.segment:
+        return
+    for population in net.program.populations:
+        _add_boundary(net, assembly, population, SAVE)
+        _add_boundary(net, assembly, population, RESTORE)
+    fields = (scalar("Input", "int", "from", "second_clock"), scalar("Output", "int", "to", "first_clock"), integer("add", "-SEGMENT"))
+    assembly.loop("clocks", VertexLoop(RESTORE, "", "", "", RESTORE, "Clock", "0", fields))
+
+
+def _add_boundary(net: Network, assembly: Assembly, population: PopulationInfo, compute_set: str) -> None:
+    restores = compute_set == RESTORE
+    fields: list[Field] = [
+        scalar("Input", "int", "k", "second_clock" if restores else "first_clock"),
+        integer("stage", net.stages[population.id]),
+        integer("interval", "INTERVAL"),
+        integer("steps", "STEPS"),
+        integer("segment", "SEGMENT"),
+        number("samples", "b.samples"),
+        number("count", "b.count"),
+    ]
+    states: list[Body] = []
+    for index, buffer in enumerate(net.step(population.id).states):
+        kept, cells = (f"{name}[b.index]" for name in (f"{buffer}_boundary", buffer))
+        fields.append(vector("Input" if restores else "InOut", "float", f"boundary{index}", kept))
+        fields.append(vector("InOut" if restores else "Input", "float", f"state{index}", cells))
+        states.append({"index": index, "slot": state_slots(net, population, index)[0]})
+    title = "Brings the states at a boundary back." if restores else "Keeps the states at a boundary."
+    body: Body = {"states": states, "back": restores}
+    shown, given = f"{population.id} {population.label}", tuple(fields)
+    prefix = "Restore" if restores else "Save"
+    name = assembly.codelet("boundary", prefix, title, shown, given, net.cost("boundary"), body)
+    comment = f"{shown}: {title[:1].lower()}{title[1:]}"
+    assembly.loop("recompute", VertexLoop(comment, "Block", "b", f"{population.id}.blocks", compute_set, name, "b.tile", given))

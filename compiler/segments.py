@@ -1,0 +1,52 @@
+"""Recompute: the iterations of a sequence cut into segments, of which only one has its history on the tiles at a time.
+
+With iterations ``[0, K)`` and C of them in a segment, segment s is ``[s C, min((s + 1) C, K))``. What a population needs to run a segment
+again are its states at the boundary ``s C``, before its first step of the segment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Segments:
+    """How a sequence is cut.
+
+    Attributes
+    ----------
+    steps, interval, iterations
+        T, R, and the iterations of a sequence.
+    length
+        Iterations of a segment; 0 where nothing runs again.
+    """
+
+    steps: int
+    interval: int
+    iterations: int
+    length: int
+
+    @property
+    def number(self) -> int:
+        """Segments; 1 without recompute."""
+        return -(-self.iterations // self.length) if self.length else 1
+
+    @property
+    def last(self) -> int:
+        """Iterations of the last segment, which runs once."""
+        return self.iterations - self.again
+
+    @property
+    def again(self) -> int:
+        """Iterations that run a second time: those of all segments but the last."""
+        return (self.number - 1) * self.length
+
+    @property
+    def steps_kept(self) -> int:
+        """Steps for which a population keeps what its adjoint reads: the most that a segment holds of them."""
+        return min(self.steps, -(-self.length // self.interval)) if self.length else self.steps
+
+    @property
+    def boundaries(self) -> int:
+        """Boundaries at which states are kept, the start of the sequence among them; 0 without recompute."""
+        return self.number if self.length else 0
