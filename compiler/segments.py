@@ -1,7 +1,7 @@
 """Recompute: the iterations of a sequence cut into segments, of which only one has its history on the tiles at a time.
 
-With iterations ``[0, K)`` and C of them in a segment, segment s is ``[s C, min((s + 1) C, K))``. What a population needs to run a segment
-again are its states at the boundary ``s C``, before its first step of the segment.
+With iterations ``[0, K)`` and C of them in a segment, segment s is ``[s C, min((s + 1) C, K))``. To run a segment again, populations need
+their states at the boundary ``s C``, before their first step of the segment, and relays what they still show of the steps before it.
 """
 
 from __future__ import annotations
@@ -45,6 +45,14 @@ class Segments:
     def steps_kept(self) -> int:
         """Steps for which a population keeps what its adjoint reads: the most that a segment holds of them."""
         return min(self.steps, -(-self.length // self.interval)) if self.length else self.steps
+
+    def steps_relayed(self, lag: int) -> int:
+        """Steps that a relay keeps of a population whose buses have lags up to `lag`: those that a segment shows."""
+        return min(self.steps, -(-(self.length - 1 + lag) // self.interval)) if self.length else self.steps
+
+    def steps_behind(self, lag: int) -> int:
+        """Steps from before a boundary that it shows behind it."""
+        return min(self.steps, -(-lag // self.interval)) if self.length else 0
 
     @property
     def boundaries(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from snnc.backends.poplar.gradient_windows import compact_fields, counts_lost, shown_fields, window_variables
 from snnc.backends.poplar.network import Network, Store
 from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
-from snnc.backends.poplar.recompute import AGAIN
+from snnc.backends.poplar.recompute import AGAIN, add_relay_boundaries, slot, slots
 from snnc.compiler.mapping.cost import CodeletCost
 from snnc.compiler.plan import BusPlan
 
@@ -20,16 +20,12 @@ def add_relays(net: Network, assembly: Assembly, store: Store) -> None:
     _vertex(net, assembly, store, "relay_forward", forward=True)
     if net.plan.segment:
         _vertex(net, assembly, store, AGAIN, forward=True, again=True)
+        add_relay_boundaries(net, assembly, store)
     if net.training:
         _vertex(net, assembly, store, "relay_backward", forward=False)
     _next_window(net, assembly, store, "forward_next", backward=False)
     if net.training:
         _next_window(net, assembly, store, "backward_next", backward=True)
-
-
-def slots(store: Store) -> str:
-    """Slots of a store, as C++."""
-    return "1" if store.static else "STEPS + 1" if store.before else "STEPS"
 
 
 def _variables(net: Network, assembly: Assembly, store: Store) -> None:
@@ -39,15 +35,21 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
         assembly.variable(
             "Parts",
             f"{name}_ids",
-            f'layout.kept({relays}, {store.poplar_type}, "{name}_ids", ({slots(store)}) * {store.stored})',
+            f'layout.kept({relays}, {store.poplar_type}, "{name}_ids", ({slots(net, store)}) * {store.stored})',
             f"ids of all steps of {name}",
         )
         assembly.variable(
-            "Parts", f"{name}_numbers", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_numbers", {slots(store)})', "their numbers"
+            "Parts",
+            f"{name}_numbers",
+            f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_numbers", {slots(net, store)})',
+            "their numbers",
         )
         if store.near:
             assembly.variable(
-                "Parts", f"{name}_ends", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_ends", {slots(store)})', "with neurons near"
+                "Parts",
+                f"{name}_ends",
+                f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_ends", {slots(net, store)})',
+                "with neurons near",
             )
         if counts_lost(store):
             lost = assembly.variable("Parts", f"{name}_lost_near", f'layout.relay_numbers({relays}, "{name}_lost_near")')
@@ -56,7 +58,7 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
         assembly.variable(
             "Parts",
             f"{name}_store",
-            f'layout.kept({relays}, poplar::FLOAT, "{name}_store", ({slots(store)}) * {store.width})',
+            f'layout.kept({relays}, poplar::FLOAT, "{name}_store", ({slots(net, store)}) * {store.width})',
             f"values of all steps of {name}",
         )
     for bus in store.buses:
@@ -101,11 +103,11 @@ def _initial(net: Network, assembly: Assembly, store: Store) -> None:
     if store.kind == "events":
         assembly.tensors.append(
             f'initial_events<{store.id_type}>("{name}_initial", BATCH, {store.width}, {name}_relays, {name}_ids, {name}_numbers, '
-            f"{slots(store)}, {store.stored});"
+            f"{slots(net, store)}, {store.stored});"
         )
     else:
         assembly.tensors.append(
-            f'tensor("{name}_initial", SNNC_STATE, {{BATCH, {store.width}}}, first_slots({name}_store, {slots(store)}), {{}}, true);'
+            f'tensor("{name}_initial", SNNC_STATE, {{BATCH, {store.width}}}, first_slots({name}_store, {slots(net, store)}), {{}}, true);'
         )
 
 
@@ -125,26 +127,26 @@ def _offsets(net: Network, buses: tuple[BusPlan, ...]) -> list[Field]:
     return fields
 
 
-def _slot(store: Store) -> str:
-    return "before" if store.static else "static_cast<unsigned long>(t < 0 ? 0 : t + static_cast<int>(before))"
-
-
 def _vertex(net: Network, assembly: Assembly, store: Store, compute_set: str, forward: bool, again: bool = False) -> None:
-    """Add the vertices of one direction; those that show a segment `again` take it from the store, and count nothing a second time."""
-    compacts = forward and not (store.external or again)
+    """Add the vertices of one direction; those that run a segment `again` count nothing a second time."""
+    compacts = forward and not store.external
     fields = _common(net, store, "first_clock") + _offsets(net, store.buses)
     if compacts:
         fields += [integer("stage", net.stages[store.owner]), integer("steps", "STEPS")]
+    fields += [integer("segment", "SEGMENT")] if compacts and again else []
     template = f"relay_{store.kind}"
     fields += (_event_fields if store.kind == "events" else _value_fields)(net, store, compacts, forward, again)
     near = [i for i, bus in enumerate(store.buses) if bus.gradient is not None and not forward]
+    kept: Body = {"slot": slot(net, store, "finished"), "when": "finished >= 0 && finished < steps"}
+    if again:
+        kept["when"] += " && *k % segment != 0"  # what was finished before a segment is kept at its boundary
     body: Body = {
-        "compact": [{"id_type": store.id_type}] if compacts and not store.near else [],
-        "compact_near": [compact_fields(net, store)[1]] if compacts and store.near else [],
+        "compact": [kept | {"id_type": store.id_type}] if compacts and not store.near else [],
+        "compact_near": [kept | compact_fields(net, store, again=again)[1]] if compacts and store.near else [],
         "id_type": store.id_type,
         "buses": [_bus(net, index, bus, forward and not again) for index, bus in enumerate(store.buses) if index not in near],
         "near_buses": [shown_fields(net, store, index, store.buses[index], again=False)[1] for index in near],
-        "slot": _slot(store),
+        "slot": slot(net, store, "t"),
     }
     cost = net.cost("relay_values" if store.kind == "values" else "relay_events" if compacts else "relay_input")
     title = "Compacts what the source sent and shows a step's windows." if compacts else "Shows a step's windows."
@@ -172,7 +174,7 @@ def _event_fields(net: Network, store: Store, compacts: bool, forward: bool, aga
         vector(access, "unsigned", "numbers", f"{name}_numbers[r.index]"),
     ]
     if compacts and store.near:
-        fields += compact_fields(net, store)[0]
+        fields += compact_fields(net, store, again=again)[0]
     elif store.near and not forward:
         fields.append(vector("Input", "unsigned", "ends", f"{name}_ends[r.index]"))
     if compacts and not store.near:
@@ -244,7 +246,7 @@ def _next_window(net: Network, assembly: Assembly, store: Store, compute_set: st
         vector("Input", store.id_type, "ids", f"{store.buffer}_ids[r.index]"),
         vector("Input", "unsigned", "numbers", f"{store.buffer}_numbers[r.index]"),
     ]
-    body: Body = {"buses": [], "near_buses": [], "id_type": store.id_type, "slot": _slot(store)}
+    body: Body = {"buses": [], "near_buses": [], "id_type": store.id_type, "slot": slot(net, store, "t")}
     if any(bus.gradient is not None for bus in limited) and backward:
         fields.append(vector("Input", "unsigned", "ends", f"{store.buffer}_ends[r.index]"))
     for index, bus in enumerate(limited):

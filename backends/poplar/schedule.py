@@ -96,24 +96,25 @@ def programs(net: Network) -> list[str]:
 
 
 def _forward_step(net: Network, name: str) -> list[str]:
-    """One iteration of the forward pass, or of its second run."""
-    lines = [f"Sequence {name}_step{{Execute(relay_{name})}};"]
+    """One iteration of the forward pass, or of its second run, and what of it comes behind the relays."""
+    lines = [f"Sequence {name}_rest;"]
     if net.rounds:
         lines += [
             "// Exact: further windows as long as one holds more than its capacity.",
-            f"{name}_step.add(RepeatWhileTrue(Execute({name}_decide), again, Sequence{{Execute(forward_gather), Execute(forward_next)}}));",
+            f"{name}_rest.add(RepeatWhileTrue(Execute({name}_decide), again, Sequence{{Execute(forward_gather), Execute(forward_next)}}));",
         ]
-    return [*lines, f"{name}_step.add(Execute(forward_neurons));"]
+    return [*lines, f"{name}_rest.add(Execute(forward_neurons));", f"const Sequence {name}_step{{Execute(relay_{name}), {name}_rest}};"]
 
 
 def _forward(net: Network) -> list[str]:
-    """All iterations; with recompute, states are kept where a segment ends."""
+    """All iterations; with recompute, states and steps are kept when relays have shown the first windows of the next segment."""
     if not net.plan.segment:
         return ["Sequence forward{load_inputs, Copy(constant(0), first_clock), Repeat(ITERATIONS, forward_step)};"]
+    others, last = ", Repeat(SEGMENT - 1, forward_step)" * (net.plan.segment > 1), ", Repeat(LAST_SEGMENT - 1, forward_step)"
     return [
-        f"const Sequence first_run{{Repeat(SEGMENT, forward_step), Execute({SAVE})}};",
-        f"Sequence forward{{load_inputs, Copy(constant(SEGMENT), second_clock), Execute({RESTORE}), Repeat(SEGMENTS - 1, first_run),",
-        "                 Repeat(LAST_SEGMENT, forward_step)};",
+        f"const Sequence first_run{{forward_rest{others}, Execute(relay_forward), Execute({SAVE})}};",
+        f"Sequence forward{{load_inputs, Copy(constant(SEGMENT), second_clock), Execute({RESTORE}), Execute(relay_forward),",
+        f"                 Repeat(SEGMENTS - 1, first_run), forward_rest{last * (net.plan.segments.last > 1)}}};",
     ]
 
 

@@ -52,7 +52,8 @@ codelet             samples    events     sweeps; rows / products     neurons   
 ``relay_input``     of vertex  0          0                           0                         words of ids copied (element)
 ``relay_values``    of vertex  0          0                           0                         floats copied (element)
 ``next_window``     of vertex  0          0                           0                         ids copied (element)
-``boundary``        0          0          states (row)                0                         floats copied (element)
+``boundary``        0          0          states or steps (row)       0                         floats copied (element)
+``boundary_events`` x steps    0          steps (row)                 0                         words of ids copied (element)
 ``reduce_partials`` 0          0          pairs of entries / pairs    0                         0
                                           x producers
 ``gradient_window`` of piece   0          pairs of entries / pairs    0                         0
@@ -402,4 +403,6 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         "sum_pieces": CodeletCost(start=20, element=1, row=8, value=4),
         # the first step behind a boundary: a division; of each state: two pointers and the set-up of a loop; a float: load, store
         "boundary": CodeletCost(start=32, row=8, element=2),
+        # of a step, the places of its lists: two divisions; of a list: its lengths, pointers, the set-up of a loop
+        "boundary_events": CodeletCost(start=40, row=24, sample=14, element=copy_ids),
     }

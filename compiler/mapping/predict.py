@@ -24,7 +24,7 @@ from snnc.compiler.mapping.indexed_traffic import (
 from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.network import learned_rows, learned_scalars
 from snnc.compiler.mapping.problem import Problem
-from snnc.compiler.mapping.relays import relay_words, relay_work
+from snnc.compiler.mapping.relays import boundary_cycles, relay_words, relay_work
 from snnc.compiler.mapping.schedule import INPUT_STAGE
 from snnc.compiler.mapping.shapes import shapes
 from snnc.compiler.mapping.tile_range import TileRange
@@ -33,7 +33,7 @@ from snnc.compiler.mapping.traffic import (
     Layout,
     Traffic,
     adjoints_to_blocks,
-    clock_to_blocks,
+    clock_to_boundaries,
     deltas_to_sources,
     flags_to_one_tile,
     gradients_to_shares,
@@ -114,17 +114,17 @@ def _again_steps(layout: Layout) -> tuple[Step, ...]:
     problem, runs = layout.problem, layout.problem.segments.again
     if not runs:
         return ()
-    relays = relay_load(layout, compact=True, again=True)
+    relays = relay_load(layout, compact=True, iterations=runs)
     return (
         _boundary_step(layout, "recompute: restore", "recompute", problem.segments.number),
-        Step("recompute: relays", "recompute", runs, relays, with_clock(layout, Traffic.none(problem))),
+        Step("recompute: relays", "recompute", runs, relays, with_clock(layout, masks_to_relays(layout))),
         *_overflow_test(layout, "recompute", runs),
         Step("recompute: neurons", "recompute", runs, block_load(layout, "forward", runs), with_clock(layout, windows_to_blocks(layout))),
     )
 
 
 def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Step:
-    """Every block copies its states to or from a boundary."""
+    """Every block copies its states to or from a boundary, every relay of a population the steps that it still shows."""
     problem, load = layout.problem, Load(layout.problem)
     for layer in problem.network.layers:
         where, cost = layout.range_of(layer), problem.costs["boundary"]
@@ -132,9 +132,13 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Step:
             states = len(layer.kernel.states)
             cycles = worker_cycles(cost, rows=states, elements=states * shape.columns * shape.samples)
             load.add(where.tiles, problem.target.vertex_start_cycles + cycles, shape.number)
+    for source, relays in layout.relays.items():
+        if not source.external:
+            cycles = boundary_cycles(problem, source, np.array([relay.samples for relay in relays]))
+            load.add_all(np.array([relay.tile for relay in relays]), cycles)
     if name.endswith("restore"):
         load.add(0, problem.target.vertex_start_cycles + CLOCK)
-    return Step(name, part, runs, load, clock_to_blocks(layout))
+    return Step(name, part, runs, load, clock_to_boundaries(layout))
 
 
 def _reduction(layout: Layout, runs: int) -> tuple[Step, ...]:
@@ -241,17 +245,16 @@ def _add_source_gradients(layout: Layout, load: Load) -> None:
             load.add(where.tiles, idle + cost.idle, shape.number, work=[(first, cycles / len(targets)) for first in sorted(targets)])
 
 
-def relay_load(layout: Layout, *, compact: bool, again: bool = False) -> Load:
-    """Relays, one vertex each, and the clock; `compact` when masks become ids as well, `again` in the second run of a segment."""
-    problem = layout.problem
-    load = _clocked(layout, problem.segments.again if again else None)
+def relay_load(layout: Layout, *, compact: bool, iterations: int | None = None) -> Load:
+    """Relays, one vertex each, and the clock; `compact` when masks become ids as well; `iterations` as :class:`Load` takes them."""
+    problem, load = layout.problem, _clocked(layout, iterations)
     stages = problem.schedule.stages
     for source in problem.network.sources:
         words = relay_words(problem, source, layout.ranges)
         stage = stages.get(source.owner, INPUT_STAGE)
         first = {bus.id: stage + bus.lag for bus in problem.buses if bus.source == source}
         relays = layout.relays[source]
-        found = relay_work(problem, source, words, np.array([relay.samples for relay in relays]), compact=compact, again=again)
+        found = relay_work(problem, source, words, np.array([relay.samples for relay in relays]), compact=compact)
         work = [(stage + 1, found.compacting), *((first[bus], cycles) for bus, cycles in found.shown.items())]
         load.add(np.array([relay.tile for relay in relays]), found.always, work=work, spread=found.spread, draws=len(relays))
     return load

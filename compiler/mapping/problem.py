@@ -87,7 +87,18 @@ class Problem:
     @cached_property
     def store_sizes(self) -> Mapping[Source, int]:
         """Bytes a sample on a relay, by source."""
-        return {s: store_bytes(s, self.buses, self.steps, self.mode, self.windowed_buses) for s in self.network.sources}
+        return {s: store_bytes(s, self.buses, self._steps_stored(s), self.mode, self.windowed_buses) for s in self.network.sources}
+
+    def _steps_stored(self, source: Source) -> int:
+        """Steps that a relay has room for: all of an input; of a population those of a segment, and those kept at boundaries."""
+        if source.external or not self.segment:
+            return self.steps
+        lag = self.largest_lag(source)
+        return self.segments.steps_relayed(lag) + (self.segments.number - 1) * self.segments.steps_behind(lag)
+
+    def largest_lag(self, source: Source) -> int:
+        """Iterations for which a step of a source is still shown."""
+        return max(bus.lag for bus in self.buses_of(source))
 
     @cached_property
     def windowed_buses(self) -> frozenset[str]:

@@ -41,13 +41,10 @@ class RelayWork:
         return self.always + self.compacting + sum(self.shown.values())
 
 
-def relay_work(problem: Problem, source: Source, words: int, samples: Any, *, compact: bool, again: bool = False) -> RelayWork:
-    """Expected worker cycles of a relay with `samples` samples (a number or an array), the start of its vertex included.
-
-    `again`: it shows the windows of the forward pass a second time, from what it keeps.
-    """
+def relay_work(problem: Problem, source: Source, words: int, samples: Any, *, compact: bool) -> RelayWork:
+    """Expected worker cycles of a relay with `samples` samples (a number or an array), the start of its vertex included."""
     buses, start = problem.buses_of(source), problem.target.vertex_start_cycles
-    compacts = compact and not (source.external or again)
+    compacts = compact and not source.external
     if source.kind != "spikes":
         cost = problem.costs["relay_values"]
         size = samples * source.width
@@ -62,6 +59,16 @@ def relay_work(problem: Problem, source: Source, words: int, samples: Any, *, co
         each += cost.id + cost.word_hit * max(0.0, 1.0 - counts["hits"] / max(counts["words"], 1))
     always = start + worker_cycles(cost, samples=samples)
     return RelayWork(always, compacting, shown, each * np.sqrt(samples * problem.event_variance(source)))
+
+
+def boundary_cycles(problem: Problem, source: Source, samples: Any) -> Any:
+    """Expected worker cycles of a relay that copies the steps that are still shown to or from a boundary."""
+    steps, start = problem.largest_lag(source) / problem.schedule.interval, problem.target.vertex_start_cycles
+    if source.kind != "spikes":
+        return start + worker_cycles(problem.costs["boundary"], rows=steps, elements=steps * samples * source.width)
+    ids = source.width * problem.near[source.buffer] if source in problem.windowed else problem.events(source)
+    words = steps * samples * copied_words(ids, source.width)
+    return start + worker_cycles(problem.costs["boundary_events"], rows=steps, samples=steps * samples, elements=words)
 
 
 def _shown(problem: Problem, bus: Bus, *, forward: bool) -> float:

@@ -168,11 +168,13 @@ def common(a: tuple[int, int], b: tuple[int, int]) -> int:
     return max(0, min(a[0] + a[1], b[0] + b[1]) - max(a[0], b[0]))
 
 
-def clock_to_blocks(layout: Layout) -> Traffic:
-    """Every tile of a population reads the number of the iteration, which lies on tile 0."""
+def clock_to_boundaries(layout: Layout) -> Traffic:
+    """Every tile with blocks, or with relays of a population, reads the number of the iteration, which lies on tile 0."""
     traffic, used = Traffic.none(layout.problem), np.zeros(layout.problem.target.tiles, dtype=bool)
     for where in layout.placement.ranges:
         used[where.tiles] = True
+    for source, relays in layout.relays.items():
+        used[[relay.tile for relay in relays if not source.external]] = True
     used[0] = False
     send_to_all(layout, traffic, 0, np.flatnonzero(used), FLOAT)
     return traffic
