@@ -158,7 +158,7 @@ def shown_fields(net: Network, store: Store, index: int, bus: BusPlan, *, again:
 
 
 def compact_fields(net: Network, store: Store, *, again: bool = False) -> tuple[list[Field], Body]:
-    """Fields and body with which a relay compacts spikes and neurons near the threshold; `again`: without counting what finds no room."""
+    """Fields and body with which a relay compacts spikes and neurons near the threshold; what finds no room is counted apart `again`."""
     name, owner = store.buffer, store.owner
     exact = store.buses[0].mode == "exact"
     kept = store.width if exact else max(b.capacity for b in store.buses)
@@ -172,8 +172,9 @@ def compact_fields(net: Network, store: Store, *, again: bool = False) -> tuple[
         vector("Input", "unsigned", "first", f"layout.constants({owner}.first_of_word, r.tile)"),
     ]
     lost = []
-    if counts_lost(store) and not again:
-        fields.append(scalar("InOut", "unsigned", "lost_near", f"{name}_lost_near[r.index][0]"))
+    if counts_lost(store):
+        counts = "lost_near_again" if again else "lost_near"
+        fields.append(scalar("InOut", "unsigned", "lost_near", f"{name}_{counts}[r.index][0]"))
         lost = ["*lost_near = *lost_near + (found - ends[slot]);"]
     return fields, {"id_type": store.id_type, "lost": lost}
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from snnc.backends.poplar.network import Network, Store
-from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
+from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
 from snnc.compiler.step_program import PopulationInfo
 
 KEPT: Final = "STEPS_KEPT"
@@ -19,6 +19,7 @@ SAVE: Final = "save_states"
 RESTORE: Final = "restore_states"
 AGAIN: Final = "relay_again"
 """Compute sets of recompute."""
+TITLES: Final = {SAVE: "keeps", RESTORE: "brings back"}
 
 
 def keeps_history(net: Network, population: PopulationInfo, index: int) -> bool:
@@ -63,10 +64,11 @@ def add_recompute(net: Network, assembly: Assembly) -> None:
     assembly.loop("clocks", VertexLoop(RESTORE, "", "", "", RESTORE, "Clock", "0", fields))
 
 
-def _boundary_fields(net: Network, population: str, compute_set: str, samples: str) -> list[Field]:
-    """Fields that tell a vertex at which boundary it works."""
+def boundary_fields(net: Network, population: str, compute_set: str, samples: str) -> list[Field]:
+    """Fields that tell a vertex at which boundary it works, and whether it goes back to the one before."""
     return [
         scalar("Input", "int", "k", "second_clock" if compute_set == RESTORE else "first_clock"),
+        integer("back", "SEGMENT" if compute_set == RESTORE else 0),
         integer("stage", net.stages[population]),
         integer("interval", "INTERVAL"),
         integer("steps", "STEPS"),
@@ -76,92 +78,17 @@ def _boundary_fields(net: Network, population: str, compute_set: str, samples: s
 
 
 def _add_boundary(net: Network, assembly: Assembly, population: PopulationInfo, compute_set: str) -> None:
-    restores = compute_set == RESTORE
-    fields = [*_boundary_fields(net, population.id, compute_set, "b.samples"), number("count", "b.count")]
+    fields = [*boundary_fields(net, population.id, compute_set, "b.samples"), number("count", "b.count")]
     states: list[Body] = []
     for index, buffer in enumerate(net.step(population.id).states):
-        kept, cells = (f"{name}[b.index]" for name in (f"{buffer}_boundary", buffer))
-        fields.append(vector("Input" if restores else "InOut", "float", f"boundary{index}", kept))
-        fields.append(vector("InOut" if restores else "Input", "float", f"state{index}", cells))
+        fields.append(vector("InOut", "float", f"boundary{index}", f"{buffer}_boundary[b.index]"))
+        fields.append(vector("InOut", "float", f"state{index}", f"{buffer}[b.index]"))
         states.append({"index": index, "slot": state_slots(net, population, index)[0]})
-    title = "Brings the states at a boundary back." if restores else "Keeps the states at a boundary."
-    body: Body = {"states": states, "back": restores}
     shown, given = f"{population.id} {population.label}", tuple(fields)
-    prefix = "Restore" if restores else "Save"
-    name = assembly.codelet("boundary", prefix, title, shown, given, net.cost("boundary"), body)
-    comment = f"{shown}: {title[:1].lower()}{title[1:]}"
-    assembly.loop("recompute", VertexLoop(comment, "Block", "b", f"{population.id}.blocks", compute_set, name, "b.tile", given))
-
-
-# ---- relays ----------------------------------------------------------------------------------------------------------------
-
-
-def slots(net: Network, store: Store) -> str:
-    """Slots of a store, as C++."""
-    if store.static:
-        return "1"
-    before = int(store.before)
-    if _in_ring(net, store):
-        return str(before + net.plan.segments.steps_relayed(_lag(store)))
-    return "STEPS + 1" if before else "STEPS"
-
-
-def slot(net: Network, store: Store, step: str) -> str:
-    """C++ slot of a step; a step before the first stands in slot 0."""
-    if store.static:
-        return "before"
-    ring = f" % {net.plan.segments.steps_relayed(_lag(store))}" if _in_ring(net, store) else ""
-    return f"static_cast<unsigned long>({step} < 0 ? 0 : {step}{ring} + static_cast<int>(before))"
-
-
-def _in_ring(net: Network, store: Store) -> bool:
-    return net.plan.segment > 0 and not store.external
-
-
-def _lag(store: Store) -> int:
-    return max(bus.lag for bus in store.buses)
-
-
-def add_relay_boundaries(net: Network, assembly: Assembly, store: Store) -> None:
-    """Add what the relays of a population keep at boundaries, and the vertices that copy it."""
-    if store.external:
-        return
-    name, events = store.buffer, store.kind == "events"
-    held = [("store", "float", "poplar::FLOAT", store.width)]
-    if events:
-        held = [("ids", store.id_type, store.poplar_type, store.stored), ("numbers", "unsigned", "poplar::UNSIGNED_INT", 1)]
-        held += [("ends", "unsigned", "poplar::UNSIGNED_INT", 1)] if store.near else []
-    behind = net.plan.segments.steps_behind(_lag(store))
-    for part, _, kind, width in held:
-        rows = f"(SEGMENTS - 1) * {behind} * {width}"
-        assembly.variable(
-            "Parts", f"{name}_kept_{part}", f'layout.kept({name}_relays, {kind}, "{name}_kept_{part}", {rows})', "at boundaries"
-        )
-    for compute_set in (SAVE, RESTORE):
-        fields = _boundary_fields(net, store.owner, compute_set, "r.samples")
-        fields += [integer("lag", _lag(store)), number("before", int(store.before)), integer("behind", behind)]
-        fields.append(number("stored", store.stored) if events else number("width", store.width))
-        for part, element, _, _ in held:
-            align = 4 if part == "ids" else 0
-            accesses: tuple[Access, Access] = ("InOut", "Input") if compute_set == RESTORE else ("Input", "InOut")
-            fields.append(vector(accesses[0], element, part, f"{name}_{part}[r.index]", align))
-            fields.append(vector(accesses[1], element, f"kept_{part}", f"{name}_kept_{part}[r.index]", align))
-        lists = "ends" if store.near else "numbers"
-        body: Body = {
-            "back": compute_set == RESTORE,
-            "slot": slot(net, store, "t"),
-            "lists": lists,
-            "counts": [p for p, *_ in held[1:]],
-            "id_type": store.id_type,
-        }
-        title = (
-            "Brings the steps back that are shown behind a boundary."
-            if body["back"]
-            else "Keeps the steps that are shown behind a boundary."
-        )
-        template, cost = ("boundary_events", "boundary_events") if events else ("boundary_values", "boundary")
-        prefix = "RestoreSteps" if body["back"] else "SaveSteps"
-        shown, given = f"{store.owner} {net.population(store.owner).label}", tuple(fields)
-        codelet = assembly.codelet(template, prefix + ("Events" if events else "Values"), title, shown, given, net.cost(cost), body)
-        comment = f"{shown}: {title[:1].lower()}{title[1:]}"
-        assembly.loop("recompute", VertexLoop(comment, "Relay", "r", f"{name}_relays", compute_set, codelet, "r.tile", given))
+    name = assembly.codelet(
+        "boundary", "Boundary", "States to a boundary, or back.", shown, given, net.cost("boundary"), {"states": states}
+    )
+    assembly.loop(
+        "recompute",
+        VertexLoop(f"{shown}: {TITLES[compute_set]} states", "Block", "b", f"{population.id}.blocks", compute_set, name, "b.tile", given),
+    )

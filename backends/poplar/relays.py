@@ -5,7 +5,8 @@ from __future__ import annotations
 from snnc.backends.poplar.gradient_windows import compact_fields, counts_lost, shown_fields, window_variables
 from snnc.backends.poplar.network import Network, Store
 from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
-from snnc.backends.poplar.recompute import AGAIN, add_relay_boundaries, slot, slots
+from snnc.backends.poplar.recompute import AGAIN
+from snnc.backends.poplar.relay_segments import add_relay_boundaries, compacting_fields, finished_when, slot, slots
 from snnc.compiler.mapping.cost import CodeletCost
 from snnc.compiler.plan import BusPlan
 
@@ -54,6 +55,8 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
         if counts_lost(store):
             lost = assembly.variable("Parts", f"{name}_lost_near", f'layout.relay_numbers({relays}, "{name}_lost_near")')
             assembly.tensors.append(f'counter("{name}_lost_near", {lost}.all);')
+            if net.plan.segment:
+                assembly.variable("Parts", f"{lost}_again", f'layout.relay_numbers({relays}, "{lost}_again")', "in second runs")
     else:
         assembly.variable(
             "Parts",
@@ -80,6 +83,8 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
         if bus.capacity < bus.width:
             lost = assembly.variable("Parts", f"{bus.id}_lost", f'layout.relay_numbers({relays}, "{bus.id}_lost")')
             assembly.tensors.append(f'counter("{counter_name(net, bus)}", {lost}.all);')
+            if net.plan.segment:
+                assembly.variable("Parts", f"{lost}_again", f'layout.relay_numbers({relays}, "{lost}_again")', "in second runs")
 
 
 def counter_name(net: Network, bus: BusPlan) -> str:
@@ -128,23 +133,21 @@ def _offsets(net: Network, buses: tuple[BusPlan, ...]) -> list[Field]:
 
 
 def _vertex(net: Network, assembly: Assembly, store: Store, compute_set: str, forward: bool, again: bool = False) -> None:
-    """Add the vertices of one direction; those that run a segment `again` count nothing a second time."""
+    """Add the vertices of one direction; those that run a segment `again` count apart what finds no room."""
     compacts = forward and not store.external
     fields = _common(net, store, "first_clock") + _offsets(net, store.buses)
     if compacts:
         fields += [integer("stage", net.stages[store.owner]), integer("steps", "STEPS")]
-    fields += [integer("segment", "SEGMENT")] if compacts and again else []
+        fields += compacting_fields(net, again=again)
     template = f"relay_{store.kind}"
     fields += (_event_fields if store.kind == "events" else _value_fields)(net, store, compacts, forward, again)
     near = [i for i, bus in enumerate(store.buses) if bus.gradient is not None and not forward]
-    kept: Body = {"slot": slot(net, store, "finished"), "when": "finished >= 0 && finished < steps"}
-    if again:
-        kept["when"] += " && *k % segment != 0"  # what was finished before a segment is kept at its boundary
+    kept: Body = {"slot": slot(net, store, "finished"), "when": finished_when(net)}
     body: Body = {
         "compact": [kept | {"id_type": store.id_type}] if compacts and not store.near else [],
         "compact_near": [kept | compact_fields(net, store, again=again)[1]] if compacts and store.near else [],
         "id_type": store.id_type,
-        "buses": [_bus(net, index, bus, forward and not again) for index, bus in enumerate(store.buses) if index not in near],
+        "buses": [_bus(net, index, bus, forward) for index, bus in enumerate(store.buses) if index not in near],
         "near_buses": [shown_fields(net, store, index, store.buses[index], again=False)[1] for index in near],
         "slot": slot(net, store, "t"),
     }
@@ -188,8 +191,9 @@ def _event_fields(net: Network, store: Store, compacts: bool, forward: bool, aga
             fields += shown_fields(net, store, index, bus, again=False)[0]
             continue
         fields += _window_fields(net, store, index, bus)
-        if bus.capacity < bus.width and forward and not again:
-            fields.append(scalar("InOut", "unsigned", f"lost{index}", f"{bus.id}_lost[r.index][0]"))
+        if bus.capacity < bus.width and forward:
+            counts = "lost_again" if again else "lost"
+            fields.append(scalar("InOut", "unsigned", f"lost{index}", f"{bus.id}_{counts}[r.index][0]"))
     return fields
 
 

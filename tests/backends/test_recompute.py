@@ -11,6 +11,7 @@ from nets import dense
 from poplar_projects import BATCH, CASES, STEPS, Project, machine, project, spiking_recurrent
 from test_any_mapping import random_placement
 
+from snnc.activity import measure_activity
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
@@ -124,7 +125,7 @@ LONG = 120
 
 @lru_cache(maxsize=1)
 def long_program():
-    graph = dense(np.random.default_rng(3), inputs=40, hidden=96, kind="spikes", readout=LI(0.9))
+    graph = dense(np.random.default_rng(3), inputs=40, hidden=240, kind="spikes", readout=LI(0.9))
     return lower(graph, loss=parse_loss("ce_mean_membrane"), loss_output="y", optimizer=SGD(1e-2), steps=LONG)
 
 
@@ -144,16 +145,16 @@ def test_a_plan_that_fits_is_never_cut():
 
 
 def test_a_plan_that_fits_only_in_segments_trains_as_the_reference_does(tmp_path):
-    target = small(76_000)
+    target = small(170_000)
     with pytest.raises(TooBigError) as error:
         long_plan(target, recompute="off")
     assert error.value.knobs[0].options == (("--recompute", "auto"),)
-    plan = long_plan(target)
-    assert error.value.knobs[0].bytes == max(plan.tile_memory) <= 76_000 < error.value.needed
-    assert plan.segment > 0
-    case = Project(long_program(), plan, emit_poplar(long_program(), plan, tmp_path / "project"))
     random = np.random.default_rng(5)
     inputs, labels = {"x0": (random.random((LONG, BATCH, 40)) < 0.2).astype(np.float32)}, random.integers(0, 4, BATCH)
+    assert error.value.knobs[0].bytes == max(long_plan(target).tile_memory) <= 170_000 < error.value.needed
+    plan = long_plan(target, activity=measure_activity(long_program(), inputs).mean, capacity=240)
+    assert plan.segment > 0
+    case = Project(long_program(), plan, emit_poplar(long_program(), plan, tmp_path / "project"))
     engine, reference = case.open(), case.reference()
     assert engine.train_batch(inputs, labels, 1e-2) == pytest.approx(reference.train_batch(inputs, labels, 1e-2), rel=1e-5)
     gradients = engine.gradients()
@@ -163,7 +164,7 @@ def test_a_plan_that_fits_only_in_segments_trains_as_the_reference_does(tmp_path
     check_runs(plan, profile)
     held = np.array(profile["per_tile"]["memory"]["total"])
     assert held.max() == pytest.approx(max(plan.tile_memory), rel=0.05)
-    assert held.max() <= 76_000
+    assert held.max() <= 170_000
 
 
 def check_runs(plan, profile):
@@ -175,8 +176,9 @@ def check_runs(plan, profile):
     for code, name in (("FS", "forward: save"), ("FR", "recompute: restore")):
         phase = next(p for p in plan.phases if p.name == name)
         assert ran[code]["executions"] == phase.runs
-        assert ran[code]["compute_cycles_busiest"] == phase.runs * phase.compute
+        assert ran[code]["compute_cycles_busiest"] == pytest.approx(phase.runs * phase.compute, rel=0.05)
         assert ran[code]["exchange_cycles"] == phase.runs * phase.exchange
+    assert profile["cycles"] == pytest.approx(plan.cycles, rel=0.05)
     emulated = read_profile(plan, profile)
     assert emulated is not None
     assert emulated.complete
@@ -185,10 +187,10 @@ def check_runs(plan, profile):
 
 
 def test_segments_are_as_long_as_memory_allows():
-    chosen = long_plan(small(76_000))
-    assert 0 < chosen.cycles < long_plan(small(76_000), recompute=8).cycles
+    chosen = long_plan(small(170_000))
+    assert 0 < chosen.cycles < long_plan(small(170_000), recompute=8).cycles
     with pytest.raises(TooBigError):
-        long_plan(small(76_000), recompute=2 * chosen.segment)
+        long_plan(small(170_000), recompute=2 * chosen.segment)
 
 
 def test_shorter_segments_hold_less_until_boundaries_hold_more():

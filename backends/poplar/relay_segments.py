@@ -1,0 +1,86 @@
+"""Relays of populations while segments run twice: a ring of steps that a segment shows, and what of it is kept at boundaries."""
+
+from __future__ import annotations
+
+from snnc.backends.poplar.network import Network, Store
+from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, vector
+from snnc.backends.poplar.recompute import RESTORE, SAVE, TITLES, boundary_fields
+
+
+def slots(net: Network, store: Store) -> str:
+    """Slots of a store, as C++."""
+    if store.static:
+        return "1"
+    before = int(store.before)
+    if _in_ring(net, store):
+        return str(before + net.plan.segments.steps_relayed(_lag(store)))
+    return "STEPS + 1" if before else "STEPS"
+
+
+def slot(net: Network, store: Store, step: str) -> str:
+    """C++ slot of a step; a step before the first stands in slot 0."""
+    if store.static:
+        return "before"
+    ring = f" % {net.plan.segments.steps_relayed(_lag(store))}" if _in_ring(net, store) else ""
+    return f"static_cast<unsigned long>({step} < 0 ? 0 : {step}{ring} + static_cast<int>(before))"
+
+
+def _in_ring(net: Network, store: Store) -> bool:
+    return net.plan.segment > 0 and not store.external
+
+
+def _lag(store: Store) -> int:
+    return max(bus.lag for bus in store.buses)
+
+
+def finished_when(net: Network) -> str:
+    """C++ condition under which a relay compacts what its source finished: not behind a boundary that was brought back."""
+    found = "finished >= 0 && finished < steps"
+    return f"{found} && !(restored != 0 && *k % restored == 0)" if net.plan.segment else found
+
+
+def compacting_fields(net: Network, *, again: bool) -> list[Field]:
+    """Fields that this condition reads."""
+    return [integer("restored", "SEGMENT" if again else 0)] if net.plan.segment else []
+
+
+def add_relay_boundaries(net: Network, assembly: Assembly, store: Store) -> None:
+    """Add what the relays of a population keep at boundaries, and the vertices that copy it."""
+    if store.external:
+        return
+    name, behind = store.buffer, net.plan.segments.steps_behind(_lag(store))
+    for part, _, kind, width in _held(store):
+        rows = f"(SEGMENTS - 1) * {behind} * {width}"
+        assembly.variable("Parts", _kept(name, part), f'layout.kept({name}_relays, {kind}, "{_kept(name, part)}", {rows})', "at boundaries")
+    for compute_set in (SAVE, RESTORE):
+        _add_boundary(net, assembly, store, compute_set, behind)
+
+
+def _held(store: Store) -> list[tuple[str, str, str, int]]:
+    """What a step of a sample is made of: part, types in C++ and Poplar, elements."""
+    if store.kind != "events":
+        return [("store", "float", "poplar::FLOAT", store.width)]
+    counts = ["numbers", "ends"] if store.near else ["numbers"]
+    return [("ids", store.id_type, store.poplar_type, store.stored), *((part, "unsigned", "poplar::UNSIGNED_INT", 1) for part in counts)]
+
+
+def _kept(buffer: str, part: str) -> str:
+    return f"{buffer}_kept_{part}"
+
+
+def _add_boundary(net: Network, assembly: Assembly, store: Store, compute_set: str, behind: int) -> None:
+    name, held = store.buffer, _held(store)
+    fields = boundary_fields(net, store.owner, compute_set, "r.samples")
+    fields += [integer("lag", _lag(store)), number("before", int(store.before)), integer("behind", behind)]
+    fields.append(number("stored", store.stored) if store.kind == "events" else number("width", store.width))
+    for part, element, _, _ in held:
+        align = 4 if part == "ids" else 0
+        fields.append(vector("InOut", element, part, f"{name}_{part}[r.index]", align))
+        fields.append(vector("InOut", element, f"kept_{part}", f"{_kept(name, part)}[r.index]", align))
+    body: Body = {"slot": slot(net, store, "t"), "counts": [part for part, *_ in held[1:]], "id_type": store.id_type}
+    shown, given = f"{store.owner} {net.population(store.owner).label}", tuple(fields)
+    template, cost = (f"boundary_{store.kind}", "boundary_events" if store.kind == "events" else "boundary")
+    prefix = f"Boundary{store.kind.capitalize()}"
+    codelet = assembly.codelet(template, prefix, "Steps that are still shown, to a boundary or back.", shown, given, net.cost(cost), body)
+    comment = f"{shown}: {TITLES[compute_set]} steps"
+    assembly.loop("recompute", VertexLoop(comment, "Relay", "r", f"{name}_relays", compute_set, codelet, "r.tile", given))
