@@ -152,7 +152,7 @@ def test_a_plan_that_fits_only_in_segments_trains_as_the_reference_does(tmp_path
     random = np.random.default_rng(5)
     inputs, labels = {"x0": (random.random((LONG, BATCH, 40)) < 0.2).astype(np.float32)}, random.integers(0, 4, BATCH)
     assert error.value.knobs[0].bytes == max(long_plan(target).tile_memory) <= 170_000 < error.value.needed
-    plan = long_plan(target, activity=measure_activity(long_program(), inputs).mean, capacity=240)
+    plan = long_plan(target, activity=measure_activity(long_program(), inputs, "measured").mean, capacity=240)
     assert plan.segment > 0
     case = Project(long_program(), plan, emit_poplar(long_program(), plan, tmp_path / "project"))
     engine, reference = case.open(), case.reference()
