@@ -13,6 +13,7 @@ from snnc.compiler.plan import Plan
 
 CODES: Final[Mapping[str, str]] = {
     "forward: relays": r"F1\b",
+    "forward: windows": r"F1b\b",
     "forward: neurons": r"F2\b",
     "loss: adjoints": r"L1\b",
     "loss: sum": r"L2\b",
