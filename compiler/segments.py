@@ -51,8 +51,8 @@ class Segments:
         return min(self.steps, -(-(self.length - 1 + lag) // self.interval)) if self.length else self.steps
 
     def steps_behind(self, lag: int) -> int:
-        """Steps from before a boundary that it shows behind it."""
-        return min(self.steps, -(-lag // self.interval)) if self.length else 0
+        """Steps in its store that it still shows behind a boundary; the last step comes from its source again."""
+        return min(self.steps, -(-(lag - 1) // self.interval)) if self.length else 0
 
     @property
     def boundaries(self) -> int:

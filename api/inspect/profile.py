@@ -12,12 +12,14 @@ from snnc.compiler.mapping.plan_json import runs, unruns
 from snnc.compiler.plan import Plan
 
 CODES: Final[Mapping[str, str]] = {
-    "forward: relays": r"F1\b",
+    "recompute: relays": r"F1\b",
+    "recompute: windows": r"F1b\b",
     "recompute: neurons": r"F2\b",
+    "forward: relays": r"F1\b",
+    "forward: windows": r"F1b\b",
     "forward: neurons": r"F2\b",
     "forward: save": r"FS\b",
     "recompute: restore": r"FR\b",
-    "recompute: relays": r"FA\b",
     "loss: scores": r"L1 scores\b",
     "loss: adjoints": r"L1 loss\b",
     "loss: sum": r"L2\b",
@@ -29,8 +31,8 @@ CODES: Final[Mapping[str, str]] = {
     "update: replicas": r"copy (\S+) to \1$",
     "update: weight copies": r"(U2|copy)\b",
 }
-"""Name of a phase to what its compute sets and copies in the emitted program begin with; the first phase that fits has them, but that
-neurons run forward again in the compute set in which they run first."""
+"""Name of a phase to what its compute sets and copies in the emitted program begin with; the first phase that fits has them, but
+what runs again does so in the compute sets in which it ran first."""
 COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
     "compute": ("compute_cycles_busiest",),
     "sync": ("sync_cycles", "control_cycles"),
@@ -83,7 +85,7 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
     often: list[float] = []
     for phase in (p for name in CODES for p in plan.phases if p.name == name):
         mine = [step for step in waiting if re.match(CODES[phase.name], str(step["name"]).rsplit("/", 1)[-1])]
-        waiting = waiting if phase.name == "recompute: neurons" else [step for step in waiting if step not in mine]
+        waiting = waiting if phase.part == "recompute" else [step for step in waiting if step not in mine]
         if mine:
             often.append(max(_number(step, "executions") for step in mine) / phase.runs)
             phases[phase.name] = {

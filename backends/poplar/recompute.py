@@ -1,15 +1,15 @@
 """Recompute as printed: rings of the steps of a segment, what is kept at boundaries, and the vertices that copy it.
 
 Without recompute a state with a history has a slot for each step and one for the initial value. With it, slots are a ring: the states
-before step t stand in slot ``t % (STEPS_KEPT + 1)``, saved values in ``t % STEPS_KEPT``; the initial values are boundary 0. Relays of
-populations keep a ring of the steps that a segment shows, behind the slot of a given initial value; inputs keep all steps.
+before step t stand in slot ``t % (STEPS_KEPT + 1)``, saved values in ``t % STEPS_KEPT``; the initial values are boundary 0. A block keeps
+its states at a boundary and the masks (values) that it sent last.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.network import Network, Store
 from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
 from snnc.compiler.step_program import PopulationInfo
 
@@ -17,7 +17,6 @@ KEPT: Final = "STEPS_KEPT"
 """C++ name of the most steps of a segment."""
 SAVE: Final = "save_states"
 RESTORE: Final = "restore_states"
-AGAIN: Final = "relay_again"
 """Compute sets of recompute."""
 TITLES: Final = {SAVE: "keeps", RESTORE: "brings back"}
 
@@ -79,16 +78,51 @@ def boundary_fields(net: Network, population: str, compute_set: str, samples: st
 
 def _add_boundary(net: Network, assembly: Assembly, population: PopulationInfo, compute_set: str) -> None:
     fields = [*boundary_fields(net, population.id, compute_set, "b.samples"), number("count", "b.count")]
-    states: list[Body] = []
+    copies: list[Body] = []
     for index, buffer in enumerate(net.step(population.id).states):
-        fields.append(vector("InOut", "float", f"boundary{index}", f"{buffer}_boundary[b.index]"))
-        fields.append(vector("InOut", "float", f"state{index}", f"{buffer}[b.index]"))
-        states.append({"index": index, "slot": state_slots(net, population, index)[0]})
+        fields += _both(f"state{index}", "float", f"{buffer}_boundary[b.index]", f"{buffer}[b.index]")
+        copies.append({"name": f"state{index}", "slot": state_slots(net, population, index)[0], "number": "size"})
+    for index, buffer in enumerate(net.step(population.id).outputs):
+        if buffer in net.stores:
+            found, copy = _sent(net, assembly, population, net.stores[buffer], index)
+            fields += found
+            copies.append(copy)
     shown, given = f"{population.id} {population.label}", tuple(fields)
     name = assembly.codelet(
-        "boundary", "Boundary", "States to a boundary, or back.", shown, given, net.cost("boundary"), {"states": states}
+        "boundary", "Boundary", "What a segment begins with, to a boundary or back.", shown, given, net.cost("boundary"), {"copies": copies}
     )
     assembly.loop(
         "recompute",
-        VertexLoop(f"{shown}: {TITLES[compute_set]} states", "Block", "b", f"{population.id}.blocks", compute_set, name, "b.tile", given),
+        VertexLoop(
+            f"{shown}: {TITLES[compute_set]} what a segment begins with",
+            "Block",
+            "b",
+            f"{population.id}.blocks",
+            compute_set,
+            name,
+            "b.tile",
+            given,
+        ),
     )
+
+
+def _both(name: str, element: str, kept: str, now: str) -> list[Field]:
+    return [vector("InOut", element, f"boundary_{name}", kept), vector("InOut", element, name, now)]
+
+
+def _sent(net: Network, assembly: Assembly, population: PopulationInfo, store: Store, index: int) -> tuple[list[Field], Body]:
+    """What a block sent last, which relays take in the first iteration of the next segment."""
+    name, kept, label = store.buffer, f"{store.buffer}_boundary", f"what {population.label} sent last, at boundaries"
+    if store.kind != "events":
+        assembly.cells(population.id, kept, "SEGMENTS", label)
+        return _both(f"sent{index}", "float", f"{kept}[b.index]", f"own_values({name}_now, {population.id}, b)"), {
+            "name": f"sent{index}",
+            "slot": "0",
+            "number": "size",
+        }
+    unit = net.mask_unit(store)
+    made = f'layout.block_words({population.id}, "{kept}", SEGMENTS, {unit})'
+    assembly.variable("Parts", kept, made, label)
+    fields = _both(f"sent{index}", "unsigned", f"{kept}[b.index]", f"own_mask({name}_mask, {population.id}, b, {unit})")
+    number_ = number(f"words{index}", f"{population.id}.words_of(b, {unit})")
+    return [*fields, number_], {"name": f"sent{index}", "slot": "0", "number": f"static_cast<unsigned long>(samples) * words{index}"}

@@ -1,9 +1,13 @@
-"""Relays of populations while segments run twice: a ring of steps that a segment shows, and what of it is kept at boundaries."""
+"""Relays of populations while segments run twice: a ring of the steps that a segment shows, and what of it is kept at boundaries.
+
+The step that a source finished last is not among that: blocks keep the masks of it, and relays look through them again.
+"""
 
 from __future__ import annotations
 
+from snnc.backends.poplar.gradient_windows import counts_lost
 from snnc.backends.poplar.network import Network, Store
-from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, vector
+from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, vector
 from snnc.backends.poplar.recompute import RESTORE, SAVE, TITLES, boundary_fields
 
 
@@ -33,22 +37,25 @@ def _lag(store: Store) -> int:
     return max(bus.lag for bus in store.buses)
 
 
-def finished_when(net: Network) -> str:
-    """C++ condition under which a relay compacts what its source finished: not behind a boundary that was brought back."""
-    found = "finished >= 0 && finished < steps"
-    return f"{found} && !(restored != 0 && *k % restored == 0)" if net.plan.segment else found
+def keep_count(net: Network, assembly: Assembly, name: str) -> None:
+    """Declare a copy of what the first run of the sequence counted."""
+    if net.plan.segment:
+        made = assembly.variables[name]
+        assembly.variable(made.type, f"{name}_first", made.value.replace(f'"{name}"', f'"{name}_first"'), "as the first run left it")
 
 
-def compacting_fields(net: Network, *, again: bool) -> list[Field]:
-    """Fields that this condition reads."""
-    return [integer("restored", "SEGMENT" if again else 0)] if net.plan.segment else []
+def counters(net: Network) -> list[tuple[str, str]]:
+    """Variables that the forward pass counts in, and what makes a tensor of each."""
+    found = [(f"{name}_lost_near", ".all") for name, store in net.stores.items() if counts_lost(store)]
+    found += [(f"{bus.id}_lost", ".all") for bus in net.plan.buses if bus.kind == "events" and bus.capacity < bus.width]
+    return found + ([("forward_round_count", "")] if net.rounds else [])
 
 
 def add_relay_boundaries(net: Network, assembly: Assembly, store: Store) -> None:
-    """Add what the relays of a population keep at boundaries, and the vertices that copy it."""
-    if store.external:
-        return
+    """Add what the relays of a population keep at boundaries, and the vertices that copy it; nothing where all lags are 1."""
     name, behind = store.buffer, net.plan.segments.steps_behind(_lag(store))
+    if behind == 0:
+        return
     for part, _, kind, width in _held(store):
         rows = f"(SEGMENTS - 1) * {behind} * {width}"
         assembly.variable("Parts", _kept(name, part), f'layout.kept({name}_relays, {kind}, "{_kept(name, part)}", {rows})', "at boundaries")

@@ -10,7 +10,9 @@ from snnc.backends.poplar.losses import loss_sets
 from snnc.backends.poplar.moments import moments
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, scalar, vector
-from snnc.backends.poplar.recompute import AGAIN, RESTORE, SAVE
+from snnc.backends.poplar.recompute import RESTORE, SAVE
+from snnc.backends.poplar.relay_segments import counters, keep_count
+from snnc.backends.poplar.relays import JOIN, joins
 from snnc.backends.printing import c_literal
 from snnc.compiler.optimizers import Adam, Optimizer
 
@@ -24,16 +26,12 @@ def add_clocks(net: Network, assembly: Assembly) -> None:
     for name in ("first_clock", "second_clock"):
         assembly.variable("Tensor", name, f'layout.on_tile(poplar::INT, {{}}, "{name}", {_TILE})', "the iteration k")
     sets = [("relay_forward", "forward_neurons", 1)] + ([("relay_backward", "backward_neurons", -1)] if net.training else [])
-    ticks = [(AGAIN, "first_clock", "second_clock", 0)] if net.plan.segment else []
     for first, second, step in sets:
-        ticks += [(first, "first_clock", "second_clock", 0), (second, "second_clock", "first_clock", step)]
-    for compute_set, source, target, add in ticks:
-        fields = (scalar("Input", "int", "from", source), scalar("Output", "int", "to", target), integer("add", add))
-        assembly.loop("clocks", VertexLoop(f"{compute_set}", *_ONE, compute_set, "Clock", _TILE, fields))
+        for compute_set, source, target, add in ((first, "first_clock", "second_clock", 0), (second, "second_clock", "first_clock", step)):
+            fields = (scalar("Input", "int", "from", source), scalar("Output", "int", "to", target), integer("add", add))
+            assembly.loop("clocks", VertexLoop(f"{compute_set}", *_ONE, compute_set, "Clock", _TILE, fields))
     if net.rounds:
         _add_decide(net, assembly, "forward")
-    if net.rounds and net.plan.segment:
-        _add_decide(net, assembly, "again")
     if net.backward_rounds:
         _add_decide(net, assembly, "backward")
 
@@ -45,6 +43,8 @@ def _add_decide(net: Network, assembly: Assembly, part: str) -> None:
     )
     rounds = assembly.variable("Tensor", f"{part}_round_count", f'layout.on_tile(poplar::UNSIGNED_INT, {{1}}, "{part}_rounds", {_TILE})')
     assembly.tensors.append(f'counter("{part}_rounds", {rounds});')
+    if part == "forward":
+        keep_count(net, assembly, rounds)
     flags = ", ".join(f"{bus.id}_more.all" for bus in limited)
     fields = (
         vector("Input", "unsigned", "more", f"poplar::concat(std::vector<Tensor>{{{flags}}})"),
@@ -71,7 +71,13 @@ def optimizer_context(optimizer: Optimizer | None) -> Body:
 
 def programs(net: Network) -> list[str]:
     """The engine's programs, as C++: refresh, forward, training step."""
-    lines = [*_forward_step(net, "forward"), *_forward(net)]
+    lines = [f"Sequence forward_step{{Execute(relay_forward){f', Execute({JOIN})' if joins(net) else ''}}};"]
+    if net.rounds:
+        lines += [
+            "// Exact: further windows as long as one holds more than its capacity.",
+            "forward_step.add(RepeatWhileTrue(Execute(forward_decide), again, Sequence{Execute(forward_gather), Execute(forward_next)}));",
+        ]
+    lines += ["forward_step.add(Execute(forward_neurons));", *_forward(net)]
     start = "Sequence{Execute(zero_currents), refresh}" if net.rounds else "refresh"
     if not net.training:
         return [*lines, f"return {{{start}, forward}};"]
@@ -95,26 +101,14 @@ def programs(net: Network) -> list[str]:
     ]
 
 
-def _forward_step(net: Network, name: str) -> list[str]:
-    """One iteration of the forward pass, or of its second run, and what of it comes behind the relays."""
-    lines = [f"Sequence {name}_rest;"]
-    if net.rounds:
-        lines += [
-            "// Exact: further windows as long as one holds more than its capacity.",
-            f"{name}_rest.add(RepeatWhileTrue(Execute({name}_decide), again, Sequence{{Execute(forward_gather), Execute(forward_next)}}));",
-        ]
-    return [*lines, f"{name}_rest.add(Execute(forward_neurons));", f"const Sequence {name}_step{{Execute(relay_{name}), {name}_rest}};"]
-
-
 def _forward(net: Network) -> list[str]:
-    """All iterations; with recompute, states and steps are kept when relays have shown the first windows of the next segment."""
+    """All iterations; with recompute, what the next segment begins with is kept where a segment ends."""
     if not net.plan.segment:
         return ["Sequence forward{load_inputs, Copy(constant(0), first_clock), Repeat(ITERATIONS, forward_step)};"]
-    others, last = ", Repeat(SEGMENT - 1, forward_step)" * (net.plan.segment > 1), ", Repeat(LAST_SEGMENT - 1, forward_step)"
     return [
-        f"const Sequence first_run{{forward_rest{others}, Execute(relay_forward), Execute({SAVE})}};",
-        f"Sequence forward{{load_inputs, Copy(constant(SEGMENT), second_clock), Execute({RESTORE}), Execute(relay_forward),",
-        f"                 Repeat(SEGMENTS - 1, first_run), forward_rest{last * (net.plan.segments.last > 1)}}};",
+        f"const Sequence first_run{{Repeat(SEGMENT, forward_step), Execute({SAVE})}};",
+        f"Sequence forward{{load_inputs, Copy(constant(SEGMENT), second_clock), Execute({RESTORE}), Repeat(SEGMENTS - 1, first_run),",
+        "                 Repeat(LAST_SEGMENT, forward_step)};",
     ]
 
 
@@ -122,9 +116,18 @@ def _backward(net: Network) -> list[str]:
     """All iterations from the last to the first; with recompute, each segment but the last runs forward again before it."""
     if not net.plan.segment:
         return ["Sequence backward{Copy(constant(ITERATIONS - 1), first_clock), Repeat(ITERATIONS, backward_step)};"]
-    turn = "Copy(second_clock, first_clock)"
-    return [
-        *_forward_step(net, "again"),
-        f"const Sequence second_run{{Execute({RESTORE}), Repeat(SEGMENT, again_step), {turn}, Repeat(SEGMENT, backward_step)}};",
+    turn, counted = "Copy(second_clock, first_clock)", counters(net)
+    lines = [
+        f"const Sequence second_run{{Execute({RESTORE}), Repeat(SEGMENT, forward_step), {turn}, Repeat(SEGMENT, backward_step)}};",
         f"Sequence backward{{{turn}, Repeat(LAST_SEGMENT, backward_step), Repeat(SEGMENTS - 1, second_run)}};",
+    ]
+    if not counted:
+        return lines
+    first, kept = (", ".join(f"{name}{end}{access}" for name, access in counted) for end in ("", "_first"))
+    tensors = f"counted = poplar::concat(std::vector<Tensor>{{{first}}}), counted_first = poplar::concat(std::vector<Tensor>{{{kept}}})"
+    return [
+        *lines,
+        "// What finds no room is counted in the first run alone.",
+        f"const Tensor {tensors};",
+        "backward = Sequence{Copy(counted, counted_first), backward, Copy(counted_first, counted)};",
     ]

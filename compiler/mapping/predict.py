@@ -14,7 +14,7 @@ from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, column_sweeps, worker
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.further import events_of_window
 from snnc.compiler.mapping.gradient_traffic import add_last_sums, add_reduction, add_sums_to_relays, partials_to_sums
-from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
+from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, mask_unit, sample_groups
 from snnc.compiler.mapping.indexed_traffic import (
     deltas_by_rows,
     gradients_to_owners,
@@ -24,7 +24,7 @@ from snnc.compiler.mapping.indexed_traffic import (
 from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.network import learned_rows, learned_scalars
 from snnc.compiler.mapping.problem import Problem
-from snnc.compiler.mapping.relays import boundary_cycles, relay_words, relay_work
+from snnc.compiler.mapping.relay_cycles import boundary_cycles, compact_work, mask_rows, windows_work
 from snnc.compiler.mapping.schedule import INPUT_STAGE
 from snnc.compiler.mapping.shapes import shapes
 from snnc.compiler.mapping.tile_range import TileRange
@@ -80,13 +80,14 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     runs = problem.schedule.iterations(problem.steps)
     found = [
         _clock_copy(layout, "forward: start", "forward"),
-        Step("forward: relays", "forward", runs, relay_load(layout, compact=True), with_clock(layout, masks_to_relays(layout))),
+        Step("forward: relays", "forward", runs, relay_load(layout, "masks"), with_clock(layout, masks_to_relays(layout))),
+        *_joined_windows(layout, runs),
         *_overflow_test(layout, "forward", runs),
         Step("forward: neurons", "forward", runs, block_load(layout, "forward"), with_clock(layout, windows_to_blocks(layout))),
     ]
     if not problem.training:
         return tuple(found)
-    sources = relay_load(layout, compact=False)
+    sources = relay_load(layout, "backward")
     _add_source_gradients(layout, sources)
     add_last_sums(layout, sources)
     into_relays = with_clock(layout, deltas_to_sources(layout))
@@ -110,35 +111,59 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
 
 
 def _again_steps(layout: Layout) -> tuple[Step, ...]:
-    """Recompute: the states of a boundary come back, and the forward pass of a segment runs a second time."""
+    """Recompute: what a segment begins with comes back, and its forward pass runs a second time."""
     problem, runs = layout.problem, layout.problem.segments.again
     if not runs:
         return ()
-    relays = relay_load(layout, compact=True, iterations=runs)
+    relays, neurons = relay_load(layout, "masks", runs), block_load(layout, "forward", runs)
     return (
+        *_counters_kept(layout),
         _boundary_step(layout, "recompute: restore", "recompute", problem.segments.number),
         Step("recompute: relays", "recompute", runs, relays, with_clock(layout, masks_to_relays(layout))),
+        *_joined_windows(layout, runs, "recompute"),
         *_overflow_test(layout, "recompute", runs),
-        Step("recompute: neurons", "recompute", runs, block_load(layout, "forward", runs), with_clock(layout, windows_to_blocks(layout))),
+        Step("recompute: neurons", "recompute", runs, neurons, with_clock(layout, windows_to_blocks(layout))),
     )
 
 
+def _counters_kept(layout: Layout) -> tuple[Step, ...]:
+    """What finds no room is counted in the first run alone: a copy of the counters, and one back."""
+    problem, held = layout.problem, np.zeros(layout.problem.target.tiles)
+    for bus in problem.buses:
+        lost = bus.events and bus.capacity < bus.source.width
+        for relay in layout.relays[bus.source] if lost else ():
+            held[relay.tile] += FLOAT * problem.target.workers
+    if not held.any():
+        return ()
+    local = local_copy_cycles(float(held.max()))
+    return (Step("recompute: counters", "recompute", 2, Load(problem), Traffic.none(problem), local=local),)
+
+
 def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Step:
-    """Every block copies its states to or from a boundary, every relay of a population the steps that it still shows."""
+    """Blocks copy what a segment begins with to or from a boundary, and relays those steps in their stores that they still show."""
     problem, load = layout.problem, Load(layout.problem)
     for layer in problem.network.layers:
         where, cost = layout.range_of(layer), problem.costs["boundary"]
+        near = [source in problem.windowed for source in layer.sent if source.kind == "spikes"]
+        lists = len(layer.kernel.states) + len(layer.sent) - len(near)
         for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
-            states = len(layer.kernel.states)
-            cycles = worker_cycles(cost, rows=states, elements=states * shape.columns * shape.samples)
+            words = sum(ceil_div(shape.columns, 32) * mask_unit(shape.columns, near=both) for both in near)
+            elements = shape.samples * (lists * shape.columns + words)
+            cycles = worker_cycles(cost, rows=lists + len(near), elements=elements)
             load.add(where.tiles, problem.target.vertex_start_cycles + cycles, shape.number)
-    for source, relays in layout.relays.items():
-        if not source.external:
-            cycles = boundary_cycles(problem, source, np.array([relay.samples for relay in relays]))
-            load.add_all(np.array([relay.tile for relay in relays]), cycles)
+    for source in problem.sources_behind:
+        relays = layout.relays[source]
+        cycles = boundary_cycles(problem, source, np.array([relay.samples for relay in relays]))
+        load.add_all(np.array([relay.tile for relay in relays]), cycles)
     if name.endswith("restore"):
         load.add(0, problem.target.vertex_start_cycles + CLOCK)
     return Step(name, part, runs, load, clock_to_boundaries(layout))
+
+
+def _joined_windows(layout: Layout, runs: int, part: str = "forward") -> tuple[Step, ...]:
+    """What the workers of relays found becomes one list; nothing moves before it."""
+    load = relay_load(layout, "windows", runs)
+    return (Step(f"{part}: windows", part, runs, load, Traffic.none(layout.problem)),) if load.vertices else ()
 
 
 def _reduction(layout: Layout, runs: int) -> tuple[Step, ...]:
@@ -245,18 +270,28 @@ def _add_source_gradients(layout: Layout, load: Load) -> None:
             load.add(where.tiles, idle + cost.idle, shape.number, work=[(first, cycles / len(targets)) for first in sorted(targets)])
 
 
-def relay_load(layout: Layout, *, compact: bool, iterations: int | None = None) -> Load:
-    """Relays, one vertex each, and the clock; `compact` when masks become ids as well; `iterations` as :class:`Load` takes them."""
-    problem, load = layout.problem, _clocked(layout, iterations)
-    stages = problem.schedule.stages
+def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
+    """Relays, one vertex each, and the clock; `iterations` as :class:`Load` takes them.
+
+    "masks" is what runs when spikes arrive: relays of populations look through masks, all others show windows; "windows", where those
+    relays put together what they found; "backward", where all show windows again.
+    """
+    problem, load = layout.problem, _clocked(layout, iterations) if part != "windows" else Load(layout.problem, iterations)
     for source in problem.network.sources:
-        words = relay_words(problem, source, layout.ranges)
-        stage = stages.get(source.owner, INPUT_STAGE)
-        first = {bus.id: stage + bus.lag for bus in problem.buses if bus.source == source}
         relays = layout.relays[source]
-        found = relay_work(problem, source, words, np.array([relay.samples for relay in relays]), compact=compact)
+        samples = np.array([relay.samples for relay in relays])
+        rows = None if source.external else mask_rows(problem, source, layout.range_by_id(source.owner))
+        if part == "windows" and not (rows and source.kind == "spikes"):
+            continue
+        if part == "masks" and rows and source.kind == "spikes":
+            found = compact_work(problem, source, rows, samples)
+        else:
+            found = windows_work(problem, source, rows, samples, forward=part != "backward")
+        stage = problem.schedule.stages.get(source.owner, INPUT_STAGE)
+        first = {bus.id: stage + bus.lag for bus in problem.buses_of(source)}
         work = [(stage + 1, found.compacting), *((first[bus], cycles) for bus, cycles in found.shown.items())]
-        load.add(np.array([relay.tile for relay in relays]), found.always, work=work, spread=found.spread, draws=len(relays))
+        tiles, workers = np.array([relay.tile for relay in relays]), problem.target.workers
+        load.add(tiles, found.always, work=work, spread=found.spread, draws=len(relays) * workers, shared=workers)
     return load
 
 

@@ -96,6 +96,12 @@ class Problem:
         lag = self.largest_lag(source)
         return self.segments.steps_relayed(lag) + (self.segments.number - 1) * self.segments.steps_behind(lag)
 
+    @cached_property
+    def sources_behind(self) -> tuple[Source, ...]:
+        """Sources of which relays keep steps at boundaries."""
+        inner = [source for source in self.network.sources if not source.external]
+        return tuple(source for source in inner if self.segments.steps_behind(self.largest_lag(source)))
+
     def largest_lag(self, source: Source) -> int:
         """Iterations for which a step of a source is still shown."""
         return max(bus.lag for bus in self.buses_of(source))

@@ -44,7 +44,8 @@ def _bytes(network: Network, schedule: Schedule, steps: int, lengths: Ints, boun
         for source in layer.sent:
             lag = max(schedule.lags[link.id] for link in layer.outgoing if link.source == source)
             relayed = np.minimum(steps, ceil_div(lengths - 1 + lag, schedule.interval))
-            behind = np.maximum(boundaries - 1, 0) * min(steps, -(-lag // schedule.interval))
+            found = found + (FLOAT * source.width * boundaries if source.kind != "spikes" else 0)
+            behind = np.maximum(boundaries - 1, 0) * min(steps, -(-(lag - 1) // schedule.interval))
             found = found + _step_bytes(source) * (relayed + behind)
     return found
 

@@ -71,7 +71,7 @@ def test_segments_of_any_length_train_as_the_whole_sequence_does(tmp_path, name,
         assert loss == loss_
         assert_equal_to_the_bit(gradients, gradients_)
         assert_equal_to_the_bit(parameters, parameters_)
-        assert {k: v for k, v in counters.items() if k != "again_rounds"} == counters_, "the second run counts nothing"
+        assert counters == counters_, "the second run counts nothing"
     assert_equal_to_the_bit(records, whole)
     assert any(gradient.any() for gradient in wanted[0][1].values())
 
@@ -162,21 +162,22 @@ def test_a_plan_that_fits_only_in_segments_trains_as_the_reference_does(tmp_path
         assert np.linalg.norm(gradients[parameter] - wanted) <= 1e-5 * np.linalg.norm(wanted), parameter
     profile = engine.profile()["emulator"]
     check_runs(plan, profile)
-    held = np.array(profile["per_tile"]["memory"]["total"])
-    assert held.max() == pytest.approx(max(plan.tile_memory), rel=0.05)
-    assert held.max() <= 170_000
+    held = profile["per_tile"]["memory"]
+    planned = np.sum([tiles for name, tiles in plan.memory.items() if name not in ("code", "exchange")], axis=0)
+    np.testing.assert_allclose(held["variables"], planned, rtol=0.03)
+    assert max(held["total"]) <= 170_000
 
 
 def check_runs(plan, profile):
     """The emulator ran every phase of the plan as often as planned, and what is exact in the prediction is exact."""
     ran = {step["name"].split(" ")[0]: step for step in profile["steps"]}
     runs = {phase.name: phase.runs for phase in plan.phases}
-    assert ran["FA"]["executions"] == runs["recompute: relays"] == plan.segments.again
-    assert ran["F2"]["executions"] == runs["forward: neurons"] + runs["recompute: neurons"]
+    assert runs["recompute: neurons"] == plan.segments.again
+    for code, name in (("F1", "relays"), ("F1b", "windows"), ("F2", "neurons")):
+        assert ran[code]["executions"] == runs[f"forward: {name}"] + runs[f"recompute: {name}"]
     for code, name in (("FS", "forward: save"), ("FR", "recompute: restore")):
         phase = next(p for p in plan.phases if p.name == name)
         assert ran[code]["executions"] == phase.runs
-        assert ran[code]["compute_cycles_busiest"] == pytest.approx(phase.runs * phase.compute, rel=0.05)
         assert ran[code]["exchange_cycles"] == phase.runs * phase.exchange
     assert profile["cycles"] == pytest.approx(plan.cycles, rel=0.05)
     emulated = read_profile(plan, profile)
