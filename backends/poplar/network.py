@@ -140,6 +140,12 @@ class Network:
         info = next(c for c in self.program.connections if c.id == connection)
         return self.training and info.kind == "dense" and self.buses[connection].gradient is not None and self.input_gradient(connection)
 
+    @cached_property
+    def copied_rows(self) -> tuple[ConnectionInfo, ...]:
+        """Dense connections whose weights lie with their source too."""
+        kept = (c for c in self.program.connections if c.kind == "dense" and c.weight and c.id not in self.indexed)
+        return tuple(c for c in kept if self.input_gradient(c.id) and not self.returns(c.id))
+
     def weight_gradient(self, connection: str) -> bool:
         """Whether the gradient of a connection's weight, or of a bias that only this connection adds, is formed."""
         kinds = WeightGradient | ConvolveBiasGradient | RescaleBiasGradient

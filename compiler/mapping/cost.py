@@ -58,8 +58,11 @@ codelet             samples    events     sweeps; rows / products     neurons   
                                           x parts
 ``loss``            1          0          0                           0                         steps x classes (element)
 ``reduce``          0          0          0                           0                         floats summed (element)
-``update``          0          0          products: pairs of private  0                         parameters updated (element)
-                                          gradients summed
+``update``          0          0          pairs x passes over         0                         parameters updated (element)
+                                          :data:`SUMMANDS` gradients
+                                          / pairs of gradients added
+``weight_rows``     0          0          rows of the columns that a  0                         weights put in order (element);
+                                          worker takes                                          columns looked at (lookup)
 ``transpose``       0          0          0                           0                         floats moved (element)
 ==================  =========  =========  ==========================  ========================  ================================
 
@@ -87,6 +90,8 @@ SAMPLE_SWEEP: Final = 5
 """Pairs of samples of a sweep over the targets' deltas: 10 registers, a pair for the weight and one for the deltas."""
 
 
+SUMMANDS: Final = 5
+"""Gradients that a pass adds to the sum: a pointer each, and two for the sum."""
 CLOCK: Final = 8
 """Worker cycles of the vertex that moves the iteration counter on: its fields, load, add, store, return."""
 
@@ -380,7 +385,10 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         "loss": CodeletCost(start=30, sample=20, element=12),  # read, exp (3), sum, scale, write, in two sweeps
         "decide": CodeletCost(start=16, element=4),  # of a flag: load, test, or, branch
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float
-        "update": CodeletCost(start=24, product=4, element=adam if network.moments == 2 else 5 + network.moments),
+        # private or gathered gradients, two elements at a time: of each pass over up to SUMMANDS of them load and store the sum; load, add
+        "update": CodeletCost(start=24, row=2, product=2, element=adam if network.moments == 2 else 5 + network.moments),
+        # each column: its neurons, its place, a test for the worker's share; each of its rows: two bounds, two pointers; load, store
+        "weight_rows": CodeletCost(start=24, lookup=6, row=10, element=2),
         "transpose": CodeletCost(start=16, element=3),
         # an owned element is zeroed; a piece: load place and length, form an address, set up the loop; a value: load, load, add, store
         "sum_pieces": CodeletCost(start=20, element=1, row=8, value=4),
