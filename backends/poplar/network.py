@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -133,12 +134,20 @@ class Network:
 
     def input_gradient(self, connection: str) -> bool:
         """Whether the gradient of a connection's source is formed."""
-        return self.training and any(isinstance(op, InputGradient) and op.connection == connection for op in self.program.backward)
+        return self.training and connection in self._backward[InputGradient]
+
+    @cached_property
+    def _backward(self) -> Mapping[type, frozenset[str]]:
+        """Connections with an operation of a type in the backward step."""
+        found: dict[type, set[str]] = defaultdict(set)
+        for op in self.program.backward:
+            found[type(op)].add(getattr(op, "connection", ""))
+        return defaultdict(frozenset, {kind: frozenset(some) for kind, some in found.items()})
 
     def returns(self, connection: str) -> bool:
         """Whether the gradient of a connection's source comes back in windows, as partial products with the target's own weights."""
-        info = next(c for c in self.program.connections if c.id == connection)
-        return self.training and info.kind == "dense" and self.buses[connection].gradient is not None and self.input_gradient(connection)
+        given = self.training and self.buses[connection].gradient is not None and self.input_gradient(connection)
+        return given and next(c for c in self.program.connections if c.id == connection).kind == "dense"
 
     @cached_property
     def copied_rows(self) -> tuple[ConnectionInfo, ...]:
@@ -148,8 +157,8 @@ class Network:
 
     def weight_gradient(self, connection: str) -> bool:
         """Whether the gradient of a connection's weight, or of a bias that only this connection adds, is formed."""
-        kinds = WeightGradient | ConvolveBiasGradient | RescaleBiasGradient
-        return self.training and any(isinstance(op, kinds) and op.connection == connection for op in self.program.backward)
+        kinds = WeightGradient, ConvolveBiasGradient, RescaleBiasGradient
+        return self.training and any(connection in self._backward[kind] for kind in kinds)
 
     def offset(self, connection: str) -> int:
         """First target neuron of a one-to-one connection."""
