@@ -86,7 +86,8 @@ class Load:
 
     def add_all(self, tiles: Ints, cycles: Floats) -> None:
         """Add one vertex for each element of two arrays; tiles may occur again."""
-        self.add(tiles, cycles)
+        self._added.append((tiles, cycles, np.zeros(len(tiles))))
+        self._number += len(tiles)
 
     @property
     def vertices(self) -> int:

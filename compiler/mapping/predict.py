@@ -216,7 +216,7 @@ def relay_load(layout: Layout, *, compact: bool) -> Load:
     for source in problem.network.sources:
         words = relay_words(problem, source, layout.ranges)
         stage = stages.get(source.owner, INPUT_STAGE)
-        first = {bus.id: stage + bus.lag for bus in problem.buses if bus.source == source}
+        first = {bus.id: stage + bus.lag for bus in problem.buses_of(source)}
         relays = layout.relays[source]
         found = relay_work(problem, source, words, np.array([relay.samples for relay in relays]), compact=compact)
         work = [(stage + 1, found.compacting), *((first[bus], cycles) for bus, cycles in found.shown.items())]

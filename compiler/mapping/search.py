@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.mapping.choices import Choice, choices
+from snnc.compiler.mapping.copies import weights_to_replicas
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import Floats, Ints
 from snnc.compiler.mapping.lay_out import lay_out
@@ -208,7 +209,14 @@ class Search:
             if key not in columns:
                 cut = Cut(where.replicas // placement.copies, where.columns)
                 columns[key] = next(choice.parts[:, neurons - 1] for choice in some if choice.cut == cut)
-        return SURE * part.steps * float(np.max(list(columns.values()), axis=0).sum())
+        return SURE * part.steps * float(np.max(list(columns.values()), axis=0).sum()) + self._over_links(placement)
+
+    def _over_links(self, placement: Placement) -> float:
+        """Cycles in which copies of the network send each other new weights, and gradients before."""
+        if placement.copies == 1:
+            return 0.0
+        traffic = weights_to_replicas(Layout(self.problem, placement, {}, ()))
+        return 0.0 if traffic is None else 2 * self.problem.routes.cycles(traffic.flows)
 
     def _options(self, part: Problem) -> tuple[tuple[Choice, ...], ...]:
         if part.batch not in self._known:
