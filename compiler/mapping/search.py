@@ -131,7 +131,8 @@ class Search:
             return self
         placement = self.best.layout.placement
         chips, copies = placement.chips, placement.copies
-        options = self._options(replace(self.problem, batch=self.problem.batch // copies))
+        part = replace(self.problem, batch=self.problem.batch // copies)
+        options = self._options(part)
         tiles = chips * self.problem.target.tiles_per_chip
         last = self.priced + max(FEWEST, min(MOST, effort // (tiles * len(options)))) if effort else self.priced
         seen = {shapes := shapes_of(self.problem, placement)}
@@ -141,7 +142,7 @@ class Search:
             for changed in changes(shapes, options):
                 where = placed(self.problem, changed, chips, copies) if changed not in seen else None
                 seen.add(changed)
-                if where is None or self.priced >= last:
+                if where is None or self.priced >= last or self._least_cycles(part, options, where) >= self.best.cycles:
                     continue
                 before = self.best.cycles
                 self.price(where, near=True)
