@@ -31,8 +31,8 @@ QUICK_SHARES: Final = (1.0, 0.6)
 """As :data:`BLOCK_SHARES`, where any placement will do."""
 EFFORT: Final = 200_000
 """Changes that local search tries, times populations, times tiles of the chips in use: a second or two of a laptop's time."""
-SETTLED: Final = 2
-"""Placements that are priced exactly where tables of indexed connections were estimated before."""
+SETTLED: Final = 8
+"""Placements that are priced exactly where tables of indexed connections were estimated before; estimates are a few per cent off."""
 SURE: Final = 0.9
 """Part of a population's tabulated cycles that any placement with it needs: they never fall with its neurons, the exact ones may."""
 FEWEST, MOST = 6, 240
