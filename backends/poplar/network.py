@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -134,15 +133,18 @@ class Network:
 
     def input_gradient(self, connection: str) -> bool:
         """Whether the gradient of a connection's source is formed."""
-        return self.training and connection in self._backward[InputGradient]
+        return self.training and connection in self._input_gradients
 
     @cached_property
-    def _backward(self) -> Mapping[type, frozenset[str]]:
-        """Connections with an operation of a type in the backward step."""
-        found: dict[type, set[str]] = defaultdict(set)
-        for op in self.program.backward:
-            found[type(op)].add(getattr(op, "connection", ""))
-        return defaultdict(frozenset, {kind: frozenset(some) for kind, some in found.items()})
+    def _input_gradients(self) -> frozenset[str]:
+        """Connections whose source's gradient is formed, if anything is."""
+        return frozenset(op.connection for op in self.program.backward if isinstance(op, InputGradient))
+
+    @cached_property
+    def _weight_gradients(self) -> frozenset[str]:
+        """Connections whose weight's gradient is formed, or that of a bias that only they add."""
+        kinds = WeightGradient | ConvolveBiasGradient | RescaleBiasGradient
+        return frozenset(op.connection for op in self.program.backward if isinstance(op, kinds))
 
     def returns(self, connection: str) -> bool:
         """Whether the gradient of a connection's source comes back in windows, as partial products with the target's own weights."""
@@ -157,8 +159,7 @@ class Network:
 
     def weight_gradient(self, connection: str) -> bool:
         """Whether the gradient of a connection's weight, or of a bias that only this connection adds, is formed."""
-        kinds = WeightGradient, ConvolveBiasGradient, RescaleBiasGradient
-        return self.training and any(connection in self._backward[kind] for kind in kinds)
+        return self.training and connection in self._weight_gradients
 
     def offset(self, connection: str) -> int:
         """First target neuron of a one-to-one connection."""

@@ -408,7 +408,7 @@ def between_replicas(layout: Layout, traffic: Traffic, where: TileRange, rows: i
         traffic.add(where.tiles, FLOAT * received.ravel(), pieces.ravel())
         traffic.sent[where.tiles] += FLOAT * (rest if gathers else own).ravel()
         if layout.several_chips:
-            _replicas_over_links(layout, traffic, where, FLOAT * own, gathers=gathers)
+            _replicas_over_links(layout, traffic, where, (FLOAT * own).astype(np.float64), gathers=gathers)
 
 
 def parameter_groups(where: TileRange, rows: int) -> Iterator[tuple[Ints, Ints]]:
