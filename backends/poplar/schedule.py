@@ -11,6 +11,7 @@ from snnc.backends.poplar.moments import moments
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parameters import WEIGHT_ROWS
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, scalar, vector
+from snnc.backends.poplar.relays import JOIN, joins
 from snnc.backends.printing import c_literal
 from snnc.compiler.optimizers import Adam, Optimizer
 
@@ -72,7 +73,7 @@ def programs(net: Network) -> list[str]:
         'to_replicas.end(refresh, "U2 replicas");',
         'to_readers.end(refresh, "U2 shared numbers");',
         *([f"refresh.add(Execute({WEIGHT_ROWS}));"] if net.copied_rows else []),
-        "Sequence forward_step{Execute(relay_forward)};",
+        f"Sequence forward_step{{Execute(relay_forward){f', Execute({JOIN})' if joins(net) else ''}}};",
     ]
     if net.rounds:
         lines += [

@@ -23,7 +23,7 @@ from snnc.compiler.mapping.indexed_traffic import (
 from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.network import learned_rows, learned_scalars
 from snnc.compiler.mapping.problem import Problem
-from snnc.compiler.mapping.relays import relay_words, relay_work
+from snnc.compiler.mapping.relay_cycles import compact_work, mask_rows, windows_work
 from snnc.compiler.mapping.schedule import INPUT_STAGE
 from snnc.compiler.mapping.shapes import shapes
 from snnc.compiler.mapping.tile_range import TileRange
@@ -78,13 +78,14 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     runs = problem.schedule.iterations(problem.steps)
     found = [
         _clock_copy(layout, "forward: start", "forward"),
-        Step("forward: relays", "forward", runs, relay_load(layout, compact=True), with_clock(layout, masks_to_relays(layout))),
+        Step("forward: relays", "forward", runs, relay_load(layout, "masks"), with_clock(layout, masks_to_relays(layout))),
+        *_joined_windows(layout, runs),
         *_overflow_test(layout, "forward", runs),
         Step("forward: neurons", "forward", runs, block_load(layout, "forward"), with_clock(layout, windows_to_blocks(layout))),
     ]
     if not problem.training:
         return tuple(found)
-    sources = relay_load(layout, compact=False)
+    sources = relay_load(layout, "backward")
     _add_source_gradients(layout, sources)
     add_last_sums(layout, sources)
     into_relays = with_clock(layout, deltas_to_sources(layout))
@@ -103,6 +104,12 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
         *_update_steps(layout),
         *_copy_steps(layout),
     )
+
+
+def _joined_windows(layout: Layout, runs: int) -> tuple[Step, ...]:
+    """What the workers of relays found becomes one list; nothing moves before it."""
+    load = relay_load(layout, "windows")
+    return (Step("forward: windows", "forward", runs, load, Traffic.none(layout.problem)),) if load.vertices else ()
 
 
 def _reduction(layout: Layout, runs: int) -> tuple[Step, ...]:
@@ -209,18 +216,28 @@ def _add_source_gradients(layout: Layout, load: Load) -> None:
             load.add(where.tiles, idle + cost.idle, shape.number, work=[(first, cycles / len(targets)) for first in sorted(targets)])
 
 
-def relay_load(layout: Layout, *, compact: bool) -> Load:
-    """Relays, one vertex each, and the clock; `compact` when masks become ids as well."""
-    problem, load = layout.problem, _clocked(layout)
-    stages = problem.schedule.stages
+def relay_load(layout: Layout, part: str) -> Load:
+    """Relays, one vertex each, and the clock.
+
+    "masks" is what runs when spikes arrive: relays of populations look through masks, all others show windows; "windows", where those
+    relays put together what they found; "backward", where all show windows again.
+    """
+    problem, load = layout.problem, _clocked(layout) if part != "windows" else Load(layout.problem)
     for source in problem.network.sources:
-        words = relay_words(problem, source, layout.ranges)
-        stage = stages.get(source.owner, INPUT_STAGE)
-        first = {bus.id: stage + bus.lag for bus in problem.buses_of(source)}
         relays = layout.relays[source]
-        found = relay_work(problem, source, words, np.array([relay.samples for relay in relays]), compact=compact)
+        samples = np.array([relay.samples for relay in relays])
+        rows = None if source.external else mask_rows(problem, source, layout.range_by_id(source.owner))
+        if part == "windows" and not (rows and source.kind == "spikes"):
+            continue
+        if part == "masks" and rows and source.kind == "spikes":
+            found = compact_work(problem, source, rows, samples)
+        else:
+            found = windows_work(problem, source, rows, samples, forward=part != "backward")
+        stage = problem.schedule.stages.get(source.owner, INPUT_STAGE)
+        first = {bus.id: stage + bus.lag for bus in problem.buses_of(source)}
         work = [(stage + 1, found.compacting), *((first[bus], cycles) for bus, cycles in found.shown.items())]
-        load.add(np.array([relay.tile for relay in relays]), found.always, work=work, spread=found.spread, draws=len(relays))
+        tiles, workers = np.array([relay.tile for relay in relays]), problem.target.workers
+        load.add(tiles, found.always, work=work, spread=found.spread, draws=len(relays) * workers, shared=workers)
     return load
 
 
