@@ -133,11 +133,11 @@ def make_plan(
 
 def _fitting(request: Request, strategy: str, placer: Placer | None) -> list[Search]:
     """Search without recompute and, where nothing fits, with segments of some lengths: about the longest with which something does."""
-    found = list(_searches(request, strategy, placer))
+    found = _searches(request, strategy, placer)
     lengths = () if _fits(found) or strategy != SNNC else request.lengths()
     if not lengths:
         return found
-    tried = list(_searches(replace(request, segment=lengths[-1]), strategy, placer))
+    tried = _searches(replace(request, segment=lengths[-1]), strategy, placer)
     low, high = 0, len(lengths) - 1
     while low < high and _fits(tried):
         middle = (low + high) // 2
@@ -157,21 +157,29 @@ def _each_quickly(request: Request) -> Iterator[Search]:
     return (Search(problem).run_quickly(request.chips) for problem in request.problems())
 
 
-def _searches(request: Request, strategy: str, placer: Placer | None) -> Iterator[Search]:
-    """Search once for each way to size the windows, the later times on as many chips as the first; anew for the other way of gradients."""
+def _searches(request: Request, strategy: str, placer: Placer | None) -> list[Search]:
+    """Search once for each way to size the windows, the later times on as many chips as the first; anew for the other way of gradients.
+
+    The way of gradients with less work goes first: what is far behind its placements is not looked at.
+    """
+    found = [Search(problem) for problem in request.problems()]
     first: dict[frozenset[Source], Search] = {}
-    for problem in request.problems():
-        search, known = Search(problem), first.get(problem.windowed)
+    for search in found:
+        first.setdefault(search.problem.windowed, search)
+    if placer is None and strategy == SNNC and len(first) > 1:
+        order = sorted(found, key=lambda search: first[search.problem.windowed].work())
+    else:
+        order = found
+    for search in order:
+        known = first[search.problem.windowed].best
         if placer is not None:
-            search.run_given(placer(problem))
+            search.run_given(placer(search.problem))
         elif strategy != SNNC:
             search.run_baseline(strategy, request.chips)
-        elif known is None or known.best is None:
-            search.run(request.chips)
         else:
-            search.run_as(known.best.layout.placement)
-        first.setdefault(problem.windowed, search)
-        yield search
+            search.limit = FAR * min(other.cycles() for other in found)
+            search.run(request.chips) if known is None else search.run_as(known.layout.placement)
+    return found
 
 
 def _refined(found: list[Search], gradients: Gradients, effort: int) -> Search:

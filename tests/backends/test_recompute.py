@@ -145,13 +145,13 @@ def test_a_plan_that_fits_is_never_cut():
 
 
 def test_a_plan_that_fits_only_in_segments_trains_as_the_reference_does(tmp_path):
-    target = small(170_000)
+    target = small(178_000)
     with pytest.raises(TooBigError) as error:
         long_plan(target, recompute="off")
     assert error.value.knobs[0].options == (("--recompute", "auto"),)
     random = np.random.default_rng(5)
     inputs, labels = {"x0": (random.random((LONG, BATCH, 40)) < 0.2).astype(np.float32)}, random.integers(0, 4, BATCH)
-    assert error.value.knobs[0].bytes == max(long_plan(target).tile_memory) <= 170_000 < error.value.needed
+    assert error.value.knobs[0].bytes == max(long_plan(target).tile_memory) <= 178_000 < error.value.needed
     plan = long_plan(target, activity=measure_activity(long_program(), inputs, "measured").mean, capacity=240)
     assert plan.segment > 0
     case = Project(long_program(), plan, emit_poplar(long_program(), plan, tmp_path / "project"))
@@ -165,7 +165,7 @@ def test_a_plan_that_fits_only_in_segments_trains_as_the_reference_does(tmp_path
     held = profile["per_tile"]["memory"]
     planned = np.sum([tiles for name, tiles in plan.memory.items() if name not in ("code", "exchange")], axis=0)
     np.testing.assert_allclose(held["variables"], planned, rtol=0.03)
-    assert max(held["total"]) <= 170_000
+    assert max(held["total"]) <= 178_000
 
 
 def check_runs(plan, profile):
@@ -188,10 +188,10 @@ def check_runs(plan, profile):
 
 
 def test_segments_are_as_long_as_memory_allows():
-    chosen = long_plan(small(170_000))
-    assert 0 < chosen.cycles < long_plan(small(170_000), recompute=8).cycles
+    chosen = long_plan(small(178_000))
+    assert 0 < chosen.cycles < long_plan(small(178_000), recompute=8).cycles
     with pytest.raises(TooBigError):
-        long_plan(small(170_000), recompute=2 * chosen.segment)
+        long_plan(small(178_000), recompute=2 * chosen.segment)
 
 
 def test_shorter_segments_hold_less_until_boundaries_hold_more():
