@@ -23,6 +23,7 @@ from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.request import Gradients, Request
 from snnc.compiler.mapping.schedule import make_schedule
 from snnc.compiler.mapping.search import EFFORT, Priced, Search
+from snnc.compiler.mapping.stores import with_bits
 from snnc.compiler.mapping.strategies import SNNC, check_strategy
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.too_big import baseline_too_big, bytes_at_least, too_big
@@ -128,20 +129,26 @@ def make_plan(
 
 
 def _searches(request: Request, strategy: str, placer: Placer | None) -> Iterator[Search]:
-    """Search once for each way to size the windows, the later times on as many chips as the first; anew for the other way of gradients."""
+    """Search once for each way to size the windows, the later times on as many chips as the first; anew for the other way of gradients.
+
+    Where nothing fits, relays keep bits wherever they are fewer than ids.
+    """
     first: dict[frozenset[Source], Search] = {}
     for problem in request.problems():
-        search, known = Search(problem), first.get(problem.windowed)
-        if placer is not None:
-            search.run_given(placer(problem))
-        elif strategy != SNNC:
-            search.run_baseline(strategy, request.chips)
-        elif known is None or known.best is None:
-            search.run(request.chips)
-        else:
-            search.run_as(known.best.layout.placement)
-        first.setdefault(problem.windowed, search)
-        yield search
+        for stored in with_bits(problem):
+            search, known = Search(stored), first.get(problem.windowed)
+            if placer is not None:
+                search.run_given(placer(stored))
+            elif strategy != SNNC:
+                search.run_baseline(strategy, request.chips)
+            elif known is None or known.best is None:
+                search.run(request.chips)
+            else:
+                search.run_as(known.best.layout.placement)
+            yield search
+            if search.best is not None:
+                first.setdefault(problem.windowed, search)
+                break
 
 
 def _refined(found: list[Search], gradients: Gradients, effort: int) -> Search:
@@ -165,14 +172,15 @@ def _other_ways(fastest: Search, gradients: Gradients) -> Iterator[Search]:
     if gradients != "auto" or fastest.best is None or not 1 < len(able) <= MOST_FLIPS:
         return
     for source in able:
-        other = replace(fastest.problem, windowed=fastest.problem.windowed ^ {source})
+        windowed = fastest.problem.windowed ^ {source}
+        other = replace(fastest.problem, windowed=windowed, bits=fastest.problem.bits - windowed)
         yield Search(other).run_given([fastest.best.layout.placement])
 
 
 def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
     """Plan a changed request: bytes of the fullest tile of the fastest plan (quick: of any), or of the one that misses by least."""
     if quick:
-        found = [Search(problem).run_quickly(request.chips) for problem in request.problems()]
+        found = [Search(problem).run_quickly(request.chips) for some in request.problems() for problem in with_bits(some)]
     else:
         found = list(_searches(request, SNNC, None))
     best = (min(found, key=Search.cycles) if quick else _refined(found, request.gradients, effort).settle()).best
@@ -212,7 +220,7 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
 
 def _host_bytes(problem: Problem) -> int:
     """Inputs of all steps, and a label for each sample when training."""
-    each = sum(sequence_bytes(source, problem.buses, problem.steps, problem.mode) for source in problem.network.inputs)
+    each = sum(sequence_bytes(source, problem.buses, problem.steps, problem.mode, bits=problem.bits) for source in problem.network.inputs)
     return problem.batch * (each + LABEL_BYTES * problem.training)
 
 
@@ -228,6 +236,7 @@ def _bus(layout: Layout, bus: Bus) -> BusPlan:
         mode=layout.problem.mode,
         relays=layout.relays[bus.source],
         gradient=layout.reductions[bus.id].to_plan() if bus.id in layout.reductions else None,
+        form="bits" if bus.source in layout.problem.bits else "ids",
     )
 
 
