@@ -103,7 +103,9 @@ class Load:
 
     def add_all(self, tiles: Ints, cycles: Floats) -> None:
         """Add one vertex for each element of two arrays; tiles may occur again."""
-        self.add(tiles, cycles)
+        none = np.zeros(len(tiles))
+        self._added.append((tiles, cycles, none, none))
+        self._number += len(tiles)
 
     @property
     def vertices(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias
@@ -116,7 +116,7 @@ def make_plan(
     request = Request(
         network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients, rates or {}
     )
-    found = list(_searches(request, strategy, placer))
+    found = _searches(request, strategy, placer)
     effort = EFFORT if effort is None else effort
     fastest = _refined(found, gradients, effort) if strategy == SNNC and placer is None else min(found, key=Search.cycles)
     fastest.settle()
@@ -128,27 +128,38 @@ def make_plan(
     raise too_big(found[0].problem, found[0].misfit, again)
 
 
-def _searches(request: Request, strategy: str, placer: Placer | None) -> Iterator[Search]:
-    """Search once for each way to size the windows, the later times on as many chips as the first; anew for the other way of gradients.
+def _searches(request: Request, strategy: str, placer: Placer | None) -> list[Search]:
+    """Search once for each way to size the windows; where nothing fits, again with relays that keep bits wherever these are fewer."""
+    ways = [list(with_bits(problem)) for problem in request.problems()]
+    found = _searched(request, [some[0] for some in ways], strategy, placer)
+    if all(search.best is None for search in found):
+        found += _searched(request, [problem for some in ways for problem in some[1:]], strategy, placer)
+    return found
 
-    Where nothing fits, relays keep bits wherever they are fewer than ids.
+
+def _searched(request: Request, problems: Sequence[Problem], strategy: str, placer: Placer | None) -> list[Search]:
+    """Search for each problem, the later times on as many chips as the first; anew for the other way of gradients.
+
+    The way of gradients with less work goes first: what is far behind its placements is not looked at.
     """
+    found = [Search(problem) for problem in problems]
     first: dict[frozenset[Source], Search] = {}
-    for problem in request.problems():
-        for stored in with_bits(problem):
-            search, known = Search(stored), first.get(problem.windowed)
-            if placer is not None:
-                search.run_given(placer(stored))
-            elif strategy != SNNC:
-                search.run_baseline(strategy, request.chips)
-            elif known is None or known.best is None:
-                search.run(request.chips)
-            else:
-                search.run_as(known.best.layout.placement)
-            yield search
-            if search.best is not None:
-                first.setdefault(problem.windowed, search)
-                break
+    for search in found:
+        first.setdefault(search.problem.windowed, search)
+    if placer is None and strategy == SNNC and len(first) > 1:
+        order = sorted(found, key=lambda search: first[search.problem.windowed].work())
+    else:
+        order = found
+    for search in order:
+        known = first[search.problem.windowed].best
+        if placer is not None:
+            search.run_given(placer(search.problem))
+        elif strategy != SNNC:
+            search.run_baseline(strategy, request.chips)
+        else:
+            search.limit = FAR * min(other.cycles() for other in found)
+            search.run(request.chips) if known is None else search.run_as(known.layout.placement)
+    return found
 
 
 def _refined(found: list[Search], gradients: Gradients, effort: int) -> Search:
@@ -182,7 +193,7 @@ def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
     if quick:
         found = [Search(problem).run_quickly(request.chips) for some in request.problems() for problem in with_bits(some)]
     else:
-        found = list(_searches(request, SNNC, None))
+        found = _searches(request, SNNC, None)
     best = (min(found, key=Search.cycles) if quick else _refined(found, request.gradients, effort).settle()).best
     if best is not None:
         return Trial(int(np.sum(list(best.memory.values()), axis=0).max()), best.layout.placement.chips)

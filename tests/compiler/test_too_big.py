@@ -113,7 +113,7 @@ def test_the_message_names_bytes_tile_layer_and_category(case: str) -> None:
     assert error.category_bytes <= error.needed
     assert "tile" in text
     assert error.layer in {p.label for p in net.populations} | {""}
-    assert repr(error.layer) in text or "relays of" in text
+    assert repr(error.layer) in text or "relays of" in text or "losses of" in text
 
 
 def test_about_the_largest_batch_that_fits_is_found() -> None:
