@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -125,7 +126,8 @@ def make_plan(
     if strategy != SNNC:
         raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
     again = (request, partial(_attempt, effort=effort)) if placer is None else None
-    raise too_big(found[0].problem, found[0].misfit, again)
+    nearest = _nearest(found)
+    raise too_big(nearest.problem, nearest.misfit, again)
 
 
 def _searches(request: Request, strategy: str, placer: Placer | None) -> list[Search]:
@@ -160,6 +162,11 @@ def _searched(request: Request, problems: Sequence[Problem], strategy: str, plac
             search.limit = FAR * min(other.cycles() for other in found)
             search.run(request.chips) if known is None else search.run_as(known.layout.placement)
     return found
+
+
+def _nearest(found: Sequence[Search]) -> Search:
+    """The search that misses by least."""
+    return min(found, key=lambda search: math.inf if search.misfit is None else search.misfit[0])
 
 
 def _refined(found: list[Search], gradients: Gradients, effort: int) -> Search:
@@ -197,8 +204,8 @@ def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
     best = (min(found, key=Search.cycles) if quick else _refined(found, request.gradients, effort).settle()).best
     if best is not None:
         return Trial(int(np.sum(list(best.memory.values()), axis=0).max()), best.layout.placement.chips)
-    misfit = found[0].misfit
-    return Trial(bytes_at_least(found[0].problem) if misfit is None else misfit[0], 0)
+    nearest = _nearest(found)
+    return Trial(bytes_at_least(nearest.problem) if nearest.misfit is None else nearest.misfit[0], 0)
 
 
 def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:
