@@ -46,11 +46,13 @@ codelet             samples    events     sweeps; rows / products     neurons   
                                           of 4, 2, 1 columns (dots:
                                           x outputs/2); count
                                           x outputs/2 products
-``relay_events``    of vertex  0          0                           0                         four mask words (word), such with a
-                                                                                                spike (hit), ids written (id), words
-                                                                                                of ids copied to windows (element)
-``relay_input``     of vertex  0          0                           0                         words of ids copied (element)
-``relay_values``    of vertex  0          0                           0                         floats copied (element)
+``relay_compact``   pieces     0          runs of words / 0           0                         four mask words (word), such with a
+                                                                                                bit (hit), words read alone (single),
+                                                                                                ids found (id)
+``relay_windows``   lists      0          pieces that are joined / 0  0                         words copied to windows (element), runs
+                                                                                                of those (run); counts summed (value)
+                                                                                                and words of ids joined (word)
+``relay_values``    0          0          rows of a sample / 0        0                         floats kept (value), shown (element)
 ``next_window``     of vertex  0          0                           0                         ids copied (element)
 ``reduce_partials`` 0          0          pairs of entries / pairs    0                         0
                                           x producers
@@ -70,7 +72,8 @@ codelet             samples    events     sweeps; rows / products     neurons   
 Each number is the instructions of the loop as its C++ is written, one issue each: 64-bit loads and stores, ``f32v2`` arithmetic on two
 floats, loads and stores that advance their pointer, one branch an iteration. Nothing is dual issued (a compiler's loop of load, load, add,
 store takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs), and the equations run one neuron at a time. Starting a vertex costs
-``Target.vertex_start_cycles`` besides; a tile cycle serves one of its six workers, so a tile takes 6 cycles for each worker cycle.
+``Target.vertex_start_cycles`` besides; a tile cycle serves one of its six workers, so a tile takes 6 cycles for each worker cycle. Counts
+of ``relay_*`` are those of one worker of the six that share the vertex.
 """
 
 from __future__ import annotations
