@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from snnc.benchmarks.growth import growth
+from snnc.benchmarks.growth import cpu_seconds, growth
 
 Row = Mapping[str, Any]
 
@@ -51,7 +51,7 @@ def _over(row: Row, mine: Row) -> str:
 
 def compile_lines(rows: Sequence[Row]) -> Iterator[str]:
     """Yield one line for each net, from small to large: seconds and memory to the emitted project; then how CPU seconds grow."""
-    head = f"{'net':16} {'target':8} {'tiles':>7} {'neurons':>9} {'weights':>12} {'compile':>9} {'of it emit':>10} {'RSS MB':>7}"
+    head = f"{'net':16} {'target':8} {'tiles':>7} {'neurons':>9} {'weights':>12} {'compile':>9} {'of it emit':>10} {'CPU':>9} {'RSS MB':>7}"
     yield head + f" {'s / M weights':>13}"
     for row in sorted(rows, key=lambda row: row.get("weights", 0)):
         if not row.get("fits"):
@@ -59,7 +59,7 @@ def compile_lines(rows: Sequence[Row]) -> Iterator[str]:
             continue
         sizes = f"{row['tiles_used']:7,d} {row['neurons']:9,d} {row['weights']:12,d}"
         yield (
-            f"{row['net']:16} {row['target']:8} {sizes} {row['compile_s']:7.2f} s {row['emit_s']:8.2f} s "
+            f"{row['net']:16} {row['target']:8} {sizes} {row['compile_s']:7.2f} s {row['emit_s']:8.2f} s {cpu_seconds(row):7.2f} s "
             f"{row['peak_rss_mb']:7,.0f} {1e6 * row['compile_s'] / row['weights']:13.3f}"
         )
     found = ((name, growth(rows, key)) for name, key in (("weights", "weights"), ("tiles", "tiles_used")))
