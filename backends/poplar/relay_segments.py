@@ -9,6 +9,7 @@ from snnc.backends.poplar.gradient_windows import counts_lost
 from snnc.backends.poplar.network import Network, Store
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, vector
 from snnc.backends.poplar.recompute import RESTORE, SAVE, TITLES, boundary_fields
+from snnc.compiler.mapping.buses import bit_words
 
 
 def slots(net: Network, store: Store) -> str:
@@ -17,7 +18,7 @@ def slots(net: Network, store: Store) -> str:
         return "1"
     before = int(store.before)
     if _in_ring(net, store):
-        return str(before + net.plan.segments.steps_relayed(_lag(store)))
+        return str(before + net.plan.segments.steps_relayed(_lag(net, store)))
     return "STEPS + 1" if before else "STEPS"
 
 
@@ -25,7 +26,7 @@ def slot(net: Network, store: Store, step: str) -> str:
     """C++ slot of a step; a step before the first stands in slot 0."""
     if store.static:
         return "before"
-    ring = f" % {net.plan.segments.steps_relayed(_lag(store))}" if _in_ring(net, store) else ""
+    ring = f" % {net.plan.segments.steps_relayed(_lag(net, store))}" if _in_ring(net, store) else ""
     return f"static_cast<unsigned long>({step} < 0 ? 0 : {step}{ring} + static_cast<int>(before))"
 
 
@@ -33,8 +34,9 @@ def _in_ring(net: Network, store: Store) -> bool:
     return net.plan.segment > 0 and not store.external
 
 
-def _lag(store: Store) -> int:
-    return max(bus.lag for bus in store.buses)
+def _lag(net: Network, store: Store) -> int:
+    """The largest lag of all buses of a source; a vertex may show some of them alone."""
+    return max(bus.lag for bus in net.stores[store.buffer].buses)
 
 
 def keep_count(net: Network, assembly: Assembly, name: str) -> None:
@@ -53,7 +55,7 @@ def counters(net: Network) -> list[tuple[str, str]]:
 
 def add_relay_boundaries(net: Network, assembly: Assembly, store: Store) -> None:
     """Add what the relays of a population keep at boundaries, and the vertices that copy it; nothing where all lags are 1."""
-    name, behind = store.buffer, net.plan.segments.steps_behind(_lag(store))
+    name, behind = store.buffer, net.plan.segments.steps_behind(_lag(net, store))
     if behind == 0:
         return
     for part, _, kind, width in _held(store):
@@ -65,6 +67,8 @@ def add_relay_boundaries(net: Network, assembly: Assembly, store: Store) -> None
 
 def _held(store: Store) -> list[tuple[str, str, str, int]]:
     """What a step of a sample is made of: part, types in C++ and Poplar, elements."""
+    if store.bits:
+        return [("bits", "unsigned", "poplar::UNSIGNED_INT", bit_words(store.width))]
     if store.kind != "events":
         return [("store", "float", "poplar::FLOAT", store.width)]
     counts = ["numbers", "ends"] if store.near else ["numbers"]
@@ -78,16 +82,18 @@ def _kept(buffer: str, part: str) -> str:
 def _add_boundary(net: Network, assembly: Assembly, store: Store, compute_set: str, behind: int) -> None:
     name, held = store.buffer, _held(store)
     fields = boundary_fields(net, store.owner, compute_set, "r.samples")
-    fields += [integer("lag", _lag(store)), number("before", int(store.before)), integer("behind", behind)]
-    fields.append(number("stored", store.stored) if store.kind == "events" else number("width", store.width))
+    fields += [integer("lag", _lag(net, store)), number("before", int(store.before)), integer("behind", behind)]
+    lists = held[0][0] == "ids"
+    fields.append(number("stored", store.stored) if lists else number("width", held[0][3]))
     for part, element, _, _ in held:
         align = 4 if part == "ids" else 0
         fields.append(vector("InOut", element, part, f"{name}_{part}[r.index]", align))
         fields.append(vector("InOut", element, f"kept_{part}", f"{_kept(name, part)}[r.index]", align))
-    body: Body = {"slot": slot(net, store, "t"), "counts": [part for part, *_ in held[1:]], "id_type": store.id_type}
+    body: Body = {"slot": slot(net, store, "t"), "part": held[0][0], "counts": [part for part, *_ in held[1:]], "id_type": store.id_type}
     shown, given = f"{store.owner} {net.population(store.owner).label}", tuple(fields)
-    template, cost = (f"boundary_{store.kind}", "boundary_events" if store.kind == "events" else "boundary")
-    prefix = f"Boundary{store.kind.capitalize()}"
+    template, prefix, cost = (
+        ("boundary_events", "BoundaryEvents", "boundary_events") if lists else ("boundary_rows", "BoundaryRows", "boundary")
+    )
     codelet = assembly.codelet(template, prefix, "Steps that are still shown, to a boundary or back.", shown, given, net.cost(cost), body)
     comment = f"{shown}: {TITLES[compute_set]} steps"
     assembly.loop("recompute", VertexLoop(comment, "Relay", "r", f"{name}_relays", compute_set, codelet, "r.tile", given))

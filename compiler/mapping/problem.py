@@ -44,6 +44,8 @@ class Problem:
     """Spikes a step of every single value of a buffer, where that was measured."""
     segment: int = 0
     """As in :class:`snnc.compiler.plan.Plan`."""
+    bits: frozenset[Source] = frozenset()
+    """Sources of spikes of which relays keep a bit for each value and step, not ids."""
 
     @cached_property
     def segments(self) -> Segments:
@@ -87,9 +89,10 @@ class Problem:
     @cached_property
     def store_sizes(self) -> Mapping[Source, int]:
         """Bytes a sample on a relay, by source."""
-        return {s: store_bytes(s, self.buses, self._steps_stored(s), self.mode, self.windowed_buses) for s in self.network.sources}
+        sizes = {source: self.steps_stored(source) for source in self.network.sources}
+        return {s: store_bytes(s, self.buses, steps, self.mode, self.windowed_buses, self.bits) for s, steps in sizes.items()}
 
-    def _steps_stored(self, source: Source) -> int:
+    def steps_stored(self, source: Source) -> int:
         """Steps that a relay has room for: all of an input; of a population those of a segment, and those kept at boundaries."""
         if source.external or not self.segment:
             return self.steps

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nets import dense
-from poplar_projects import BATCH, CASES, STEPS, Project, machine, project, spiking_recurrent
+from poplar_projects import BATCH, CASES, STEPS, Project, machine, project, several_inputs, spiking_recurrent
 from test_any_mapping import random_placement
 
 from snnc.activity import measure_activity
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
-from snnc.compiler.mapping import make_plan
+from snnc.compiler.mapping import make_plan, mapper
 from snnc.compiler.mapping.errors import MappingOptionError, TooBigError
 from snnc.compiler.neurons import LI
 from snnc.compiler.optimizers import SGD, Adam
@@ -101,6 +101,25 @@ def test_replicas_and_windowed_gradients_run_in_segments(tmp_path, seed, copies,
     whole = Project(program, replace(plan, segment=0), emit_poplar(program, replace(plan, segment=0), tmp_path / "whole"))
     for (_, gradients, _, _), (_, wanted, _, _) in zip(trained(cut)[0], trained(whole)[0], strict=True):
         assert_equal_to_the_bit(gradients, wanted)
+
+
+@pytest.mark.parametrize(("make", "tiles", "length"), [(spiking_recurrent, 3, 4), (several_inputs, 3, 5)])
+def test_relays_that_keep_bits_run_in_segments(tmp_path, monkeypatch, make, tiles, length):
+    def every(problem):
+        return [replace(problem, bits=frozenset(s for s in problem.network.sources if s.kind == "spikes" and s not in problem.windowed))]
+
+    monkeypatch.setattr(mapper, "with_bits", every)
+    loss = parse_loss("ce_mean_membrane")
+    program = lower(make(np.random.default_rng(3)), loss=loss, loss_output="y", optimizer=SGD(1e-2), steps=STEPS)
+    plan = make_plan(program, machine(tiles), steps=STEPS, batch=BATCH, recompute=length, capacity=3)
+    assert {bus.form for bus in plan.buses if bus.kind == "events"} == {"bits"}
+    assert plan.segment == length
+    assert max(bus.lag for bus in plan.buses if bus.source != "x0") > 1, "relays keep something at boundaries"
+    cut = Project(program, plan, emit_poplar(program, plan, tmp_path / "cut"))
+    whole = Project(program, replace(plan, segment=0), emit_poplar(program, replace(plan, segment=0), tmp_path / "whole"))
+    for (_, gradients, _, counters), (_, wanted, _, counted) in zip(trained(cut)[0], trained(whole)[0], strict=True):
+        assert_equal_to_the_bit(gradients, wanted)
+        assert counters == counted
 
 
 def test_initial_states_given_by_the_caller_are_the_first_boundary_and_are_forgotten_afterwards(tmp_path):
