@@ -58,6 +58,7 @@ def make_plan(
     strategy: str = "snnc",
     placer: Placer | None = None,
     effort: int | None = None,
+    advice: bool = True,
 ) -> Plan:
     """Map `program` onto `target`.
 
@@ -95,6 +96,8 @@ def make_plan(
     effort
         Changes that local search tries around the best placement, in units of a network with one population on one tile: a
         network twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.mapping.search.EFFORT`.
+    advice
+        Whether what does not fit is told with what would help.
 
     Raises
     ------
@@ -123,7 +126,7 @@ def make_plan(
         return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
     if strategy != SNNC:
         raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
-    again = (request, partial(_attempt, effort=effort)) if placer is None else None
+    again = (request, partial(_attempt, effort=effort)) if placer is None and advice else None
     raise too_big(found[0].problem, found[0].misfit, again)
 
 

@@ -31,6 +31,7 @@ _PLAIN: Final = (
     "ideal_cycles",
     "strategy",
     "host_bytes",
+    "parts",
 )
 _RELAY: Final = ("tile", "sample", "samples")
 _SUM: Final = ("tile", "part", "sample", "samples", "entry", "entries", "first", "producers")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -84,14 +84,19 @@ def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | N
     """
     able = {name for name, population in graph.of_type(Population) if name not in whole and _is_able(graph, name, population)}
     ends = {name: (graph.incoming(name)[0].source, graph.outgoing(name)[0].target) for name, _ in graph.of_type(Linear, Sparse)}
-    for name, (source, target) in ends.items():
-        if isinstance(graph.operation(name), Linear) and {source, target} <= able:
-            able -= {source, target}  # whoever sends to all is heard in all parts
-    joined = [n for n, (source, target) in ends.items() if isinstance(graph.operation(n), Sparse) and {source, target} <= able]
-    able &= {end for name in joined for end in ends[name]}
+    sparse = [both for name, both in ends.items() if isinstance(graph.operation(name), Sparse)]
+    dense = [both for name, both in ends.items() if isinstance(graph.operation(name), Linear)]
+    able = _joined(able, sparse)
+    able -= {end for both in dense if able.issuperset(both) for end in both}  # whoever sends to all is heard in all parts
+    able = _joined(able, sparse)
     if not able:
         return None
     return _measured(graph, {n: size(p.shape) for n, p in graph.of_type(Population) if n in able}, ends)
+
+
+def _joined(able: set[str], sparse: Sequence[tuple[str, str]]) -> set[str]:
+    """Those with a sparse connection among themselves."""
+    return {end for both in sparse if able.issuperset(both) for end in both}
 
 
 def _is_able(graph: Graph, name: str, population: Population) -> bool:
