@@ -33,10 +33,8 @@ IMBALANCE: Final = 0.05
 LEAST_NEURONS: Final = 48
 """Neurons of a part on average, so that it fills some tiles."""
 MOST_PARTS: Final = 32
-MOST_CONNECTIONS: Final = 320
+MOST_CONNECTIONS: Final = 128
 """Connections of a network in parts: each takes time to plan, and code on every tile that it reaches."""
-PATIENCE: Final = 2
-"""Numbers of parts in a row that may be slower than the best before no more are tried."""
 ASSUMED: Final = 0.05
 """Spikes a neuron and step where nothing is known, as :mod:`snnc.compiler.mapping.capacity` assumes."""
 Mapper: TypeAlias = Callable[..., Plan]
@@ -156,31 +154,28 @@ def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) ->
     best, fastest = None, math.inf
     with suppress(TooBigError):
         fastest = whole(quick=True).cycles
-    slower = 0
     for parts in _tried(parter, chips):
         cycles = math.inf
         with suppress(TooBigError):
             cycles = mapper(parts.between.split, activity_of(parts, parter.activity), quick=True).cycles
         if cycles < fastest:
-            best, fastest, slower = parts, cycles, 0
-        elif math.isfinite(fastest):
-            slower += 1
-        if slower == PATIENCE:
-            break
+            best, fastest = parts, cycles
+        elif math.isfinite(cycles):
+            break  # more parts cost more than they save
     return Mapped(whole()) if best is None else _map(parter, mapper, best)
 
 
 def _map(parter: Parter, mapper: Mapper, parts: Parts) -> Mapped:
     plan = mapper(parts.between.split, activity_of(parts, parter.activity))
-    return Mapped(replace(plan, parts=parts.parting.numbers), parts)
+    return Mapped(replace(plan, parts=parts.between.parts), parts)
 
 
 def _tried(parter: Parter, chips: int) -> Iterator[Parts]:
-    """The network in two parts, four, … and as many as there are chips."""
+    """The network in as many parts as there are chips, in four, eight, …"""
     found = parter.candidates
     assert found is not None
     most = min(MOST_PARTS, found.neurons // LEAST_NEURONS)
-    for number in sorted({chips, *(1 << k for k in range(1, MOST_PARTS.bit_length()))}):
+    for number in sorted({chips, *(1 << k for k in range(2, MOST_PARTS.bit_length()))}):
         if not 2 <= number <= most:
             continue
         with suppress(UnreachedPartError):

@@ -143,7 +143,7 @@ def map_program(
     strategy, chips
         As :func:`~snnc.compiler.mapping.make_plan` takes them.
     quick
-        Leave out local search, and advice where nothing fits.
+        As :func:`~snnc.compiler.mapping.make_plan` takes it.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def map_program(
     size = chosen.batch or DEFAULT_BATCH
     make = partial(make_plan, program, target, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
     if quick:
-        make = partial(make, effort=0, advice=False)
+        make = partial(make, quick=True)
     if activity is None:
         return make(capacity=chosen.capacity)
     if not activity.peak:

@@ -58,7 +58,7 @@ def make_plan(
     strategy: str = "snnc",
     placer: Placer | None = None,
     effort: int | None = None,
-    advice: bool = True,
+    quick: bool = False,
 ) -> Plan:
     """Map `program` onto `target`.
 
@@ -96,8 +96,8 @@ def make_plan(
     effort
         Changes that local search tries around the best placement, in units of a network with one population on one tile: a
         network twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.mapping.search.EFFORT`.
-    advice
-        Whether what does not fit is told with what would help.
+    quick
+        Only look how fast it could be: one way to size windows, no local search, and no advice where nothing fits.
 
     Raises
     ------
@@ -118,22 +118,26 @@ def make_plan(
     request = Request(
         network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients, rates or {}
     )
-    found = list(_searches(request, strategy, placer))
-    effort = EFFORT if effort is None else effort
+    effort = 0 if quick else EFFORT if effort is None else effort
+    found = list(_searches(request, strategy, placer, quick=quick))
     fastest = _refined(found, gradients, effort) if strategy == SNNC and placer is None else min(found, key=Search.cycles)
     fastest.settle()
     if fastest.best is not None:
         return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
     if strategy != SNNC:
         raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
-    again = (request, partial(_attempt, effort=effort)) if placer is None and advice else None
+    again = (request, partial(_attempt, effort=effort)) if placer is None and not quick else None
     raise too_big(found[0].problem, found[0].misfit, again)
 
 
-def _searches(request: Request, strategy: str, placer: Placer | None) -> Iterator[Search]:
-    """Search once for each way to size the windows, the later times on as many chips as the first; anew for the other way of gradients."""
+def _searches(request: Request, strategy: str, placer: Placer | None, *, quick: bool = False) -> Iterator[Search]:
+    """Search once for each way to size the windows (`quick`: for the first), the later times on as many chips as the first; anew for the
+    other way of gradients.
+    """
     first: dict[frozenset[Source], Search] = {}
     for problem in request.problems():
+        if quick and problem.windowed in first:
+            continue
         search, known = Search(problem), first.get(problem.windowed)
         if placer is not None:
             search.run_given(placer(problem))

@@ -13,6 +13,8 @@ CLOSE: Final = 0.7
 """Vertices grow into a part together when they are joined to it at least this much of what the closest is."""
 GROWTH: Final = 0.25
 """A part grows by no more than this in one go, so that what it is joined to is known afresh."""
+PIECES: Final = 4
+"""Small pieces for each part."""
 ROUNDS: Final = 60
 """Rounds of moves at most."""
 LEAST: Final = 1e-9
@@ -26,9 +28,9 @@ class OwnPartitioner:
     name: ClassVar[str] = "snnc"
 
     def __call__(self, graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
-        """Return the part of every vertex: the better of two starts after moves."""
+        """Return the part of every vertex: the best of three starts after moves."""
         most = graph.most_work(parts, imbalance)
-        starts = [in_order(graph, parts), grown(graph, parts)]
+        starts = [in_order(graph, parts), grown(graph, parts), joined(graph, parts, seed)]
         found = [moved(graph, balanced(graph, start, parts, most), parts, most, seed) for start in starts]
         return min(found, key=lambda part: graph.cut(part, parts))
 
@@ -44,7 +46,7 @@ def grown(graph: Hypergraph, parts: int) -> Ints:
     """Grow one part after the other: from the free vertex that earlier parts are joined to most, by those that it is joined to most."""
     weight = graph.rate / np.maximum(np.diff(graph.start) - 1, 1)
     joined, back = graph.incidence, graph.incidence.T.tocsr()
-    degree = np.maximum(back @ (weight * (joined @ np.ones(graph.vertices))), 1e-30)
+    degree = np.maximum(back @ (weight * np.diff(graph.start)), 1e-30)
     part = np.full(graph.vertices, parts - 1, dtype=np.int64)
     free = np.ones(graph.vertices, bool)
     for k in range(parts - 1):
@@ -58,11 +60,21 @@ def grown(graph: Hypergraph, parts: int) -> Ints:
             part[grown], free[grown] = k, False
             room -= float(graph.work[grown].sum())
             members += len(grown)
-            added = np.zeros(graph.vertices)
-            added[grown] = 1.0
-            score += back @ (weight * (joined @ added)) / degree
+            reached = back[grown].sum(axis=0)
+            nets = np.flatnonzero(reached)
+            score += joined[nets].T @ (weight[nets] * reached[nets]) / degree
             grown = _closest(graph, np.where(free, score, -1.0), max(1, int(GROWTH * members)), room)
     return part
+
+
+def joined(graph: Hypergraph, parts: int, seed: int) -> Ints:
+    """Grow small pieces, and cut the hypergraph of these: clusters that are smaller than a part stay whole."""
+    number = min(PIECES * parts, graph.vertices)
+    piece = grown(graph, number)
+    coarse = Hypergraph.of(graph.net_of_pin, piece[graph.pins], graph.rate, np.bincount(piece, graph.work, number))
+    most = coarse.most_work(parts, 0.0)
+    found: Ints = moved(coarse, balanced(coarse, grown(coarse, parts), parts, most), parts, most, seed)[piece]
+    return found
 
 
 def _closest(graph: Hypergraph, score: Floats, most: int, room: float) -> Ints:

@@ -29,11 +29,6 @@ class Parting:
         number = self.parts[name]
         return tuple(np.flatnonzero(number == k) for k in np.unique(number))
 
-    @property
-    def numbers(self) -> dict[str, int]:
-        """How many parts each population has."""
-        return {name: len(np.unique(number)) for name, number in self.parts.items()}
-
 
 @dataclass(frozen=True, eq=False)
 class Piece:
