@@ -199,7 +199,9 @@ def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
     """Return the activity of the program of the parts."""
     if activity is None:
         return None
-    mean, peak, near, near_peak, rates = {}, {}, {}, {}, {}
+    mean, near, rates = {}, {}, {}
+    peak: dict[str, int] = {}
+    near_peak: dict[str, int] = {}
     for buffer, place in parts.between.buffers.items():
         of, index = place.whole, slice(None) if place.index is None else place.index
         if of not in activity.mean:

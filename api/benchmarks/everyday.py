@@ -65,8 +65,10 @@ def random_sparse(neurons: int = SPARSE_NEURONS, fan_out: int = FAN_OUT, seed: i
     return net
 
 
-def clustered_sparse(clusters: int = 16, neurons: int = SPARSE_NEURONS, fan_out: int = FAN_OUT, inside: float = 0.9, seed: int = 0) -> Network:
-    """Return the same with the part `inside` of all targets in the neuron's own cluster; the order of the neurons tells nothing of clusters."""
+def clustered_sparse(
+    clusters: int = 16, neurons: int = SPARSE_NEURONS, fan_out: int = FAN_OUT, inside: float = 0.9, seed: int = 0
+) -> Network:
+    """Return the same with the part `inside` of all targets in a neuron's own cluster; the order of the neurons tells nothing of it."""
     net = Network("clusters-10k", seed=seed)
     events = net.input(1000, name="input")
     pool = net.population(neurons, LIF(beta=0.9), name="pool")

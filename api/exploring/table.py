@@ -21,5 +21,6 @@ def line(point: Point) -> str:
     data = point.estimate.to_data()
     return start + (
         f"{data['samples_per_s']:12,.0f} {data['step_ms']:10.4g} {100 * data['balance']:6.0f} % "
-        f"{data['peak_tile_bytes'] / 1024:6,.0f} KiB {data['tiles_used']:7,d} {data['ipus']:4d} {max(data['parts'].values(), default=1):5d} {point.point_s:5.2f} s"
+        f"{data['peak_tile_bytes'] / 1024:6,.0f} KiB {data['tiles_used']:7,d} {data['ipus']:4d} "
+        f"{max(data['parts'].values(), default=1):5d} {point.point_s:5.2f} s"
     )

@@ -1,4 +1,4 @@
-"""Populations with sparse connections in parts: which neurons belong together, the graph of the parts, and the way back to the author's order."""
+"""Populations with sparse connections in parts: which neurons belong together, the graph of the parts, and the way back."""
 
 from __future__ import annotations
 

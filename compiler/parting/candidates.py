@@ -133,4 +133,3 @@ def _measured(graph: Graph, sizes: Mapping[str, int], ends: Mapping[str, tuple[s
             sources.append(first[source] + columns)
             targets.append(first[target] + rows)
     return Candidates(sizes, np.concatenate(sources), np.concatenate(targets), fan_in, fan_out)
-

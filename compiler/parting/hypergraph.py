@@ -15,7 +15,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Hypergraph:
-    """Vertices with weights `work`, nets with weights `rate`; net n joins ``pins[start[n] : start[n + 1]]``, each vertex once, ascending."""
+    """Vertices with weights `work`, nets with weights `rate`; net n joins ``pins[start[n] : start[n + 1]]``, ascending, each once."""
 
     start: Ints
     pins: Ints

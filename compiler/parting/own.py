@@ -71,7 +71,7 @@ def joined(graph: Hypergraph, parts: int, seed: int) -> Ints:
     """Grow small pieces, and cut the hypergraph of these: clusters that are smaller than a part stay whole."""
     number = min(PIECES * parts, graph.vertices)
     piece = grown(graph, number)
-    coarse = Hypergraph.of(graph.net_of_pin, piece[graph.pins], graph.rate, np.bincount(piece, graph.work, number))
+    coarse = Hypergraph.of(graph.net_of_pin, piece[graph.pins], graph.rate, np.bincount(piece, graph.work, number).astype(np.float64))
     most = coarse.most_work(parts, 0.0)
     found: Ints = moved(coarse, balanced(coarse, grown(coarse, parts), parts, most), parts, most, seed)[piece]
     return found

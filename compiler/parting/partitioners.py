@@ -121,5 +121,7 @@ def partitioner(name: str | None = None, pins: int = 0) -> Partitioner:
     if name is None:
         return next(p for p in found.values() if not isinstance(p, MtKahypar) or pins <= MOST_PINS)
     if name not in found:
-        raise PartitionerError(f"the partitioner {name!r} is not here; there are {', '.join(found)}; more with: pip install 'snnc[partition]'.")
+        raise PartitionerError(
+            f"the partitioner {name!r} is not here; there are {', '.join(found)}; more with: pip install 'snnc[partition]'."
+        )
     return found[name]
