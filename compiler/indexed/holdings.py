@@ -125,7 +125,7 @@ class Scaled(Mapping[str, Any]):
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Amounts of the largest group of a few sizes, ascending: ``largest[a, i]`` is amount a of :data:`AMOUNTS` in groups of ``sizes[i]``."""
+    """Amounts of the largest group of some sizes, ascending: ``largest[a, i]`` is amount a of :data:`AMOUNTS` in groups of ``sizes[i]``."""
 
     sizes: Ints
     largest: Floats

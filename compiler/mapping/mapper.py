@@ -22,7 +22,7 @@ from snnc.compiler.mapping.predict import cycles_by_tile, supersteps
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.request import Gradients, Request
 from snnc.compiler.mapping.schedule import make_schedule
-from snnc.compiler.mapping.search import EFFORT, Priced, Search
+from snnc.compiler.mapping.search import EFFORT, GLANCED, SETTLED, Priced, Search
 from snnc.compiler.mapping.strategies import SNNC, check_strategy
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.too_big import baseline_too_big, bytes_at_least, too_big
@@ -121,7 +121,7 @@ def make_plan(
     effort = 0 if quick else EFFORT if effort is None else effort
     found = list(_searches(request, strategy, placer, quick=quick))
     fastest = _refined(found, gradients, effort) if strategy == SNNC and placer is None else min(found, key=Search.cycles)
-    fastest.settle()
+    fastest.settle(GLANCED if quick else SETTLED)
     if fastest.best is not None:
         return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
     if strategy != SNNC:
