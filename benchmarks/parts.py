@@ -2,7 +2,7 @@
 
     python benchmarks/parts.py [--net clusters-10k] [--targets gc200,m2000] [--steps 25] [--parts 4,8] [--partitioners snnc,metis]
 
-Every number of cycles is a prediction; events are expected ones of a step and sample, each counted once for every further part that listens.
+Every time is a prediction; events are expected ones of a step and sample, each counted once for every further part that listens.
 The default number of steps is one at which the whole network fits as well.
 """
 

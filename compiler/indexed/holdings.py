@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -47,8 +47,8 @@ class Held:
     and the ranges that they form.
     """
 
-    largest: Mapping[str, Any]
-    total: Mapping[str, Any]
+    largest: dict[str, Any]
+    total: dict[str, Any]
 
 
 def amounts(tables: Tables, rate: Floats | None = None) -> dict[str, Any]:
@@ -106,23 +106,6 @@ def held_exactly(tables: Tables, groups: Ints, rate: Floats | None = None) -> He
     )
 
 
-class Scaled(Mapping[str, Any]):
-    """Amounts times the number of groups, worked out when they are asked for."""
-
-    def __init__(self, values: Floats, groups: Any) -> None:
-        self._values = dict(zip(AMOUNTS, values, strict=True))
-        self._groups = groups
-
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name] * self._groups
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-
 @dataclass(frozen=True, eq=False)
 class Profile:
     """Amounts of the largest group of some sizes, ascending: ``largest[a, i]`` is amount a of :data:`AMOUNTS` in groups of ``sizes[i]``."""
@@ -141,7 +124,7 @@ class Profile:
                 del self._known[next(iter(self._known))]
             self._known[key] = self._between(each)
         values = self._known[key]
-        return Held(dict(zip(AMOUNTS, values, strict=True)), Scaled(values, groups))
+        return Held(dict(zip(AMOUNTS, values, strict=True)), dict(zip(AMOUNTS, values * groups, strict=True)))
 
     def _between(self, each: Ints) -> Floats:
         """Amounts in groups of `each` neurons, between those of the sizes that were measured."""

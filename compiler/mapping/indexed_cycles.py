@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -47,12 +47,12 @@ def indexed_counts(problem: Problem, layer: Layer, part: str, columns: Any, samp
     return found
 
 
-def _add(found: dict[str, Any], more: Mapping[str, Any]) -> None:
+def _add(found: dict[str, Any], more: dict[str, Any]) -> None:
     for name, value in more.items():
         found[name] = found.get(name, 0) + value
 
 
-def _source(held: Mapping[str, Any], columns: Any, samples: Any) -> dict[str, Any]:
+def _source(held: dict[str, Any], columns: Any, samples: Any) -> dict[str, Any]:
     rounds = chunks(samples)
     return {
         "founds": rounds * columns,
@@ -63,11 +63,11 @@ def _source(held: Mapping[str, Any], columns: Any, samples: Any) -> dict[str, An
     }
 
 
-def _chosen_from(held: Mapping[str, Any], columns: Any, samples: Any) -> dict[str, Any]:
+def _chosen_from(held: dict[str, Any], columns: Any, samples: Any) -> dict[str, Any]:
     return {"founds": columns, "singles": held["singles"], "runs": held["runs"], "sample_choices": samples * held["values"]}
 
 
-def _target(problem: Problem, link: Link, held: Mapping[str, Any], samples: Any) -> dict[str, Any]:
+def _target(problem: Problem, link: Link, held: dict[str, Any], samples: Any) -> dict[str, Any]:
     seen = problem.window_events(link) if link.events else held["span"]
     part = seen / link.inputs if link.events else 1.0
     biased = (held["bias_singles"] + held["bias_runs"]) > 0

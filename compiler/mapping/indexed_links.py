@@ -30,7 +30,6 @@ class IndexedLink:
     weight_learns: bool
     bias_learns: bool
     _tables: dict[tuple[Side, bytes, int], Tables] = field(default_factory=dict)
-    _held: dict[tuple[Side, bytes, int, int, bytes], Held] = field(default_factory=dict)
 
     @cached_property
     def map(self) -> IndexedMap:
@@ -71,13 +70,8 @@ class IndexedLink:
 
     def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> Held:
         """What every tile of `where` holds, replica after replica; `rate`: of each source, where not all send events alike."""
-        key = (side, where.neurons.tobytes(), where.columns, where.replicas, b"" if rate is None else rate.tobytes())
-        if key not in self._held:
-            one = held_exactly(self.tables(side, where), column_groups(where.neurons, where.columns), rate)
-            if len(self._held) >= KEPT:
-                self._held.clear()
-            self._held[key] = Held(*({name: np.tile(v, where.replicas) for name, v in some.items()} for some in (one.largest, one.total)))
-        return self._held[key]
+        one = held_exactly(self.tables(side, where), column_groups(where.neurons, where.columns), rate)
+        return Held(*({name: np.tile(v, where.replicas) for name, v in some.items()} for some in (one.largest, one.total)))
 
 
 def _groups(where: TileRange) -> tuple[Ints, Ints]:
