@@ -13,6 +13,7 @@ from snnc.compiler.plan import Plan
 
 CODES: Final[Mapping[str, str]] = {
     "forward: relays": r"F1\b",
+    "forward: windows": r"F1b\b",
     "forward: neurons": r"F2\b",
     "loss: scores": r"L1 scores\b",
     "loss: adjoints": r"L1 loss\b",
@@ -22,8 +23,9 @@ CODES: Final[Mapping[str, str]] = {
     "backward: reduction": r"B3\b",
     "update: private gradients": r"U1 private\b",
     "update: optimiser": r"U1\b",
-    "update: replicas": r"copy (\S+) to \1$",
-    "update: weight copies": r"(U2|copy)\b",
+    "update: replicas": r"U2 replicas\b",
+    "update: shared numbers": r"U2 shared\b",
+    "update: weight copies": r"U2 weights\b",
 }
 """Name of a phase to what its compute sets and copies in the emitted program begin with; the first phase that fits has them."""
 COUNTED: Final[Mapping[str, tuple[str, ...]]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cost import worker_cycles
 from snnc.compiler.mapping.gradient_windows import Reduction
 from snnc.compiler.mapping.grouping import Floats, Ints
+from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.traffic import FLOAT, Layout, Traffic
 from snnc.compiler.plan import Relay
@@ -91,7 +91,7 @@ def reduced_bytes(layout: Layout) -> Ints:
     return found
 
 
-def add_reduction(layout: Layout, load: Any) -> None:
+def add_reduction(layout: Layout, load: Load) -> None:
     """Stage one: a vertex for each piece."""
     problem = layout.problem
     for reduction in layout.reductions.values():
@@ -101,16 +101,21 @@ def add_reduction(layout: Layout, load: Any) -> None:
         load.add_all(table["tile"], problem.target.vertex_start_cycles + cycles)
 
 
-def add_last_sums(layout: Layout, load: Any) -> None:
+def add_last_sums(layout: Layout, load: Load) -> None:
     """Stage two, on the relays: as many vertices as workers share a relay's window; the first entries are the full ones."""
     problem = layout.problem
+    tiles: list[int] = []
+    cycles: list[float] = []
     for bus_id, reduction in layout.reductions.items():
         bus = problem.bus[bus_id]
         known: dict[int, list[float]] = {}
         for relay in layout.relays[bus.source]:
             if relay.samples not in known:
-                known[relay.samples] = list(_last_cycles(problem, bus, reduction, relay))
-            load.add_all(np.full(len(known[relay.samples]), relay.tile), np.array(known[relay.samples]))
+                known[relay.samples] = _last_cycles(problem, bus, reduction, relay)
+            tiles += [relay.tile] * len(known[relay.samples])
+            cycles += known[relay.samples]
+    if tiles:
+        load.add_all(np.array(tiles), np.array(cycles))
 
 
 def _last_cycles(problem: Problem, bus: Bus, reduction: Reduction, relay: Relay) -> list[float]:

@@ -20,6 +20,8 @@ Work: TypeAlias = tuple[int, Any]
 """(first iteration, cycles): cycles beside the idle ones, in that iteration and in every `interval`-th one, `steps` times."""
 
 
+SUPERVISOR: Final = 11.0
+"""Tile cycles in which the supervisor starts all workers on one vertex (docs/reference/emulator.md)."""
 SEEN: Final = 0.98
 """Part of all iterations that is looked at; what vertices do in the rest, the ends of a long sequence, is taken to be the same."""
 
@@ -32,8 +34,10 @@ class _Vertices:
     idle: Floats
     work: Mapping[int, Floats]
     extra: Floats
+    shared: Floats
+    """Of a vertex that all workers of its tile share: worker cycles of all over those of the slowest; 0 of one that a worker runs."""
     crowded: Bools
-    """Of each vertex: whether its tile has more vertices than workers."""
+    """Of each vertex that a worker runs: whether its tile has more of them than workers."""
 
     def cycles(self, active: frozenset[int]) -> Floats:
         """Cycles of every vertex in an iteration with work of the first iterations `active`."""
@@ -51,11 +55,21 @@ class Load:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._added: list[tuple[Ints, Floats, Floats]] = []
+        self._added: list[tuple[Ints, Floats, Floats, Floats]] = []
         self._work: list[tuple[int, int, Floats]] = []
         self._number = 0
 
-    def add(self, tiles: Ints | int, cycles: Any, number: Any = 1, *, work: Sequence[Work] = (), spread: Any = 0.0, draws: int = 1) -> None:
+    def add(
+        self,
+        tiles: Ints | int,
+        cycles: Any,
+        number: Any = 1,
+        *,
+        work: Sequence[Work] = (),
+        spread: Any = 0.0,
+        draws: int = 1,
+        shared: Any = 0.0,
+    ) -> None:
         """Give tiles `number` vertices each.
 
         Parameters
@@ -70,6 +84,9 @@ class Load:
             What it does in some iterations only.
         spread, draws
             Standard deviation of its cycles in a run, from random numbers of events, and how many vertices draw theirs independently.
+        shared
+            Where all workers of a tile share a vertex: the cycles of all of them together, over those of the slowest. Such vertices run
+            one after the other, before those that one worker runs.
         """
         where = np.atleast_1d(np.asarray(tiles, dtype=np.int64))
         times = number if np.ndim(number) else int(number)
@@ -80,13 +97,15 @@ class Load:
             return found
 
         here = np.repeat(where, times)
-        self._added.append((here, each(cycles), each(np.asarray(spread) * expected_maximum(draws))))
+        self._added.append((here, each(cycles), each(np.asarray(spread) * expected_maximum(draws)), each(shared)))
         self._work += [(first, self._number, each(amount)) for first, amount in work]
         self._number += len(here)
 
     def add_all(self, tiles: Ints, cycles: Floats) -> None:
         """Add one vertex for each element of two arrays; tiles may occur again."""
-        self.add(tiles, cycles)
+        none = np.zeros(len(tiles))
+        self._added.append((tiles, cycles, none, none))
+        self._number += len(tiles)
 
     @property
     def vertices(self) -> int:
@@ -96,14 +115,14 @@ class Load:
     @cached_property
     def _vertices(self) -> _Vertices:
         if not self._added:
-            return _Vertices(np.zeros(0, dtype=np.int64), np.zeros(0), {}, np.zeros(0), np.zeros(0, dtype=bool))
-        tiles, idle, extra = (np.concatenate(parts) for parts in zip(*self._added, strict=True))
+            return _Vertices(np.zeros(0, dtype=np.int64), np.zeros(0), {}, np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool))
+        tiles, idle, extra, shared = (np.concatenate(parts) for parts in zip(*self._added, strict=True))
         work: dict[int, Floats] = {}
         for first, start, amount in self._work:
             whole = work.setdefault(first, np.zeros(len(tiles)))
             whole[start : start + len(amount)] += amount
-        counts = np.bincount(tiles, minlength=self.problem.target.tiles)
-        return _Vertices(tiles, idle, work, extra, counts[tiles] > self.problem.target.workers)
+        counts = np.bincount(tiles, weights=shared == 0, minlength=self.problem.target.tiles)
+        return _Vertices(tiles, idle, work, extra, shared, (counts[tiles] > self.problem.target.workers) & (shared == 0))
 
     @cached_property
     def _sets(self) -> list[tuple[float, frozenset[int]]]:
@@ -116,6 +135,7 @@ class Load:
         """Worker cycles of all vertices of each tile, in the mean over iterations."""
         v, steps = self._vertices, self.problem.steps
         mean = v.idle + sum(v.work.values(), np.zeros(1)) * steps / self.problem.schedule.iterations(steps)
+        mean = np.where(v.shared > 0, v.shared * mean + SUPERVISOR, mean)
         found: Floats = np.bincount(v.tiles, weights=mean, minlength=self.problem.target.tiles).astype(np.float64)
         return found
 
@@ -141,16 +161,22 @@ class Load:
         v, workers, tiles = self._vertices, self.problem.target.workers, self.problem.target.tiles
         # Where workers take several vertices, their draws add up as their squares do.
         squares = np.sqrt(np.bincount(v.tiles[v.crowded], weights=v.extra[v.crowded] ** 2, minlength=tiles)) / workers
-        found = []
+        alone, found = v.shared == 0, []
         for share, active in self._sets:
             cycles = v.cycles(active)
             mean, largest = np.zeros(tiles), np.zeros(tiles)
-            np.maximum.at(mean, v.tiles, cycles)
-            np.maximum.at(largest, v.tiles, cycles + v.extra * (cycles > v.idle) if v.work else cycles + v.extra)
+            extra = v.extra * (cycles > v.idle) if v.work else v.extra
+            np.maximum.at(mean, v.tiles[alone], cycles[alone])
+            np.maximum.at(largest, v.tiles[alone], (cycles + extra)[alone])
             if v.crowded.any():
                 longest = makespans(v.tiles[v.crowded], cycles[v.crowded], tiles, workers)
                 mean = np.maximum(mean, longest)
                 largest = np.maximum(largest, np.where(longest > 0, longest + squares, 0.0))
+            if not alone.all():
+                each = np.where(alone, 0.0, cycles + SUPERVISOR / workers)
+                serial = np.bincount(v.tiles, weights=each, minlength=tiles)
+                mean += serial
+                largest += serial + np.sqrt(np.bincount(v.tiles, weights=np.where(alone, 0.0, extra) ** 2, minlength=tiles))
             found.append((share, workers * mean, workers * largest))
         return found
 

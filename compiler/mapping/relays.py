@@ -4,101 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from snnc.compiler.mapping.buses import Bus
-from snnc.compiler.mapping.cost import worker_cycles
-from snnc.compiler.mapping.grouping import Ints, ceil_div, mask_words, split
+from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, split
 from snnc.compiler.mapping.network import Source
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.relay_cycles import MaskRows, compact_work, mask_rows, windows_work
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.plan import Relay
 
-
-def relay_words(problem: Problem, source: Source, ranges: Mapping[str, TileRange]) -> int:
-    """Mask words of one sample of `source`; 0 for inputs and values."""
-    if source.external or source.kind != "spikes":
-        return 0
-    where = ranges[source.owner]
-    return int(mask_words(where.neurons, where.columns).sum())
+FLOAT: Final = 4
+_TRIED: Final = tuple(sorted({n for k in range(16) for n in (1 << k, 3 << k)}))
+"""Samples of a relay that are tried: 1, 2, 3, 4, 6, 8, 12 …"""
 
 
-@dataclass(frozen=True)
-class RelayWork:
-    """Worker cycles of one run of a relay: always, in iterations that follow a step of its source, and while a bus shows a step."""
-
-    always: Any
-    compacting: Any
-    shown: Mapping[str, Any]
-    spread: Any
-    """Standard deviation, from the events of its samples."""
-
-    @property
-    def cycles(self) -> Any:
-        """All of it."""
-        return self.always + self.compacting + sum(self.shown.values())
+def _relay_cycles(problem: Problem, source: Source, rows: MaskRows | None, samples: Ints) -> Floats:
+    """Tile cycles of a relay with so many samples in one iteration, both ways: computing, and receiving what the source sends."""
+    target = problem.target
+    works = [windows_work(problem, source, rows, samples, forward=True)]
+    if rows is not None and source.kind == "spikes":
+        works.append(compact_work(problem, source, rows, samples))
+    if problem.training:
+        works.append(windows_work(problem, source, None, samples, forward=False))
+    found: Floats = sum((target.workers * work.cycles for work in works), np.zeros(len(samples)))
+    if rows is not None:
+        found += samples * FLOAT * rows.all * rows.unit / target.exchange_bytes_per_cycle
+    return found
 
 
-def relay_work(problem: Problem, source: Source, words: int, samples: Any, *, compact: bool) -> RelayWork:
-    """Expected worker cycles of a relay with `samples` samples (a number or an array), the start of its vertex included."""
-    buses, start = problem.buses_of(source), problem.target.vertex_start_cycles
-    compacts = compact and not source.external
-    if source.kind != "spikes":
-        cost = problem.costs["relay_values"]
-        size = samples * source.width
-        always = worker_cycles(cost, samples=samples, elements=size * len(buses))
-        return RelayWork(start + always, cost.element * size * compacts, {}, 0.0)
-    cost = problem.costs["relay_events" if compacts else "relay_input"]
-    shown = {bus.id: cost.element * samples * _shown(problem, bus, forward=compact) for bus in buses}
-    compacting, each = 0.0, cost.element * len(buses) * copied_words(1.0, source.width)
-    if compacts:
-        counts = _compacted(problem, source, words)
-        compacting = samples * (worker_cycles(cost, **counts) - cost.start)
-        each += cost.id + cost.word_hit * max(0.0, 1.0 - counts["hits"] / max(counts["words"], 1))
-    always = start + worker_cycles(cost, samples=samples)
-    return RelayWork(always, compacting, shown, each * np.sqrt(samples * problem.event_variance(source)))
+def _share(problem: Problem, source: Source, ranges: Mapping[str, TileRange], most: int, batch: int) -> int:
+    """Samples of one relay, at most `most` of `batch`: the number for which relays and their readers together take least."""
+    rows = None if source.external else mask_rows(problem, source, ranges[source.owner])
+    each = np.array(sorted({most, *(n for n in _TRIED if n <= most)}))
+    cycles = _relay_cycles(problem, source, rows, each)
+    fragments = np.zeros(len(each))
+    if rows is not None:
+        fragments += rows.tiles * _parts_of(each, ranges[source.owner].most_samples)
+    for bus in problem.buses_of(source):
+        for backward in (False, True) if problem.training else (False,):
+            read = [_parts_of(ranges[layer.id].most_samples, each) for layer in problem.readers(bus, backward=backward)]
+            fragments += (2 if bus.events else 1) * np.max(read, axis=0, initial=0)
+    return int(each[int(np.argmin(cycles + fragments * problem.target.fragment_cycles))])
 
 
-def _shown(problem: Problem, bus: Bus, *, forward: bool) -> float:
-    """Words of ids that a relay copies into the windows of a bus: backward, what takes gradient and what came back."""
-    if bus.id in problem.windowed_buses and not forward:
-        return 2 * copied_words(problem.near_events(bus), bus.source.width)
-    return copied_words(min(problem.events(bus.source), bus.capacity), bus.source.width)
-
-
-def _compacted(problem: Problem, source: Source, words: int) -> dict[str, float]:
-    """Counts of compacting one sample: the mask of spikes, and that of neurons that only take gradient."""
-    spikes = problem.events(source)
-    counts = {"words": ceil_div(words, 4), "hits": _hits(source, words, spikes), "ids": spikes}
-    if source in problem.windowed:
-        only = source.width * problem.near[source.buffer] - spikes
-        more = {"words": ceil_div(words, 4), "hits": _hits(source, words, only), "ids": only}
-        counts = {name: value + more[name] for name, value in counts.items()}
-    return counts
-
-
-def copied_words(ids: float, width: int) -> float:
-    """Expected 32-bit words of `ids` ids: two 16-bit ids each, the last half full every second time."""
-    return ids if width > 1 << 16 else (ids + 0.5) / 2 if ids > 0.5 else ids
-
-
-def _hits(source: Source, words: int, events: float) -> float:
-    """Expected groups of four mask words with a spike, of independent neurons; what is left of the words is never skipped."""
-    whole, rest = divmod(words, 4)
-    return float(whole * (1.0 - (1.0 - events / source.width) ** (4 * source.width / words)) + (rest > 0))
-
-
-def _share(problem: Problem, source: Source, words: int, most: int, batch: int) -> int:
-    """Samples of one relay, at most `most` of `batch`: few make relays fast, many leave readers fewer fragments."""
-    buses = problem.buses_of(source)
-    directions = (True, False) if problem.training else (True,)
-
-    each = np.arange(1, most + 1)
-    compute = sum(problem.target.workers * relay_work(problem, source, words, each, compact=forward).cycles for forward in directions)
-    fragments = len(directions) * len(buses) * (2 if source.kind == "spikes" else 1) * ceil_div(batch, each)
-    return 1 + int(np.argmin(compute + fragments * problem.target.fragment_cycles))
+def _parts_of(samples: Any, size: Any) -> Any:
+    """In how many ranges of `size` samples, laid end to end, the samples of another range lie, which begin where one of those may."""
+    return np.where(samples % size == 0, samples // size, np.where(size % samples == 0, 1, ceil_div(samples, size) + 1))
 
 
 @dataclass(frozen=True)
@@ -117,7 +70,7 @@ def deal_relays(
     """Deal the samples of every source over the tiles that hold least; adds what they take to `held`.
 
     A relay takes as many samples as make the step fastest, fewer when they would fill more than half of what a tile has left.
-    Sources are dealt largest first; a tile takes at most one relay of a source. Ties go to the lowest tile.
+    Sources are dealt largest first, to tiles with few relays; a tile takes at most one relay of a source. Ties go to the lowest tile.
 
     Parameters
     ----------
@@ -131,19 +84,23 @@ def deal_relays(
         Tile ranges of the populations.
     """
     found: dict[Source, tuple[Relay, ...]] = {}
+    busy = np.zeros(problem.target.tiles)
+    busy[0] = problem.target.vertex_start_cycles
     for source, size in sorted(problem.store_sizes.items(), key=lambda item: (-item[1], item[0].buffer)):
-        words = relay_words(problem, source, ranges)
         relays: list[Relay] = []
         for room in rooms[source]:
-            order = np.argsort(held[room.first : room.stop], kind="stable")
-            left = problem.target.tile_bytes - int(held[room.first + order[0]])
+            here = slice(room.first, room.stop)
+            left = problem.target.tile_bytes - int(held[here].min())
             most = max(1, min(room.samples, left // 2 // max(size, 1)))
-            each = _share(problem, source, words, most, room.samples)
+            each = _share(problem, source, ranges, most, room.samples)
+            full = 2 * each * size > problem.target.tile_bytes - held[here]
+            order = np.lexsort((held[here], busy[here], full))
             parts = min(ceil_div(room.samples, each), len(order))
             chosen = sorted((order[:parts] + room.first).tolist())
             dealt = split(room.samples, parts)
             relays += [Relay(tile, room.sample + first, count) for tile, (first, count) in zip(chosen, dealt, strict=True)]
         for relay in relays:
             held[relay.tile] += relay.samples * size
+            busy[relay.tile] += 1 + relay.samples
         found[source] = tuple(relays)
     return found

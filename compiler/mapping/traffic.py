@@ -1,17 +1,17 @@
 """Bytes and fragments that the exchange before each superstep brings to every tile.
 
-A fragment is a piece that is contiguous where it is sent and where it is received. Assumed layouts: masks and deltas are stored
-by column group (``[groups][batch][...]``), so a reader takes one fragment from each column group; a window is two fragments
-(ids, counts) from each relay, one for values; copied weights are one fragment from each column group. A tile reads the samples of its
-replica only. Records and their adjoints
-are stored by column group and sample (``[groups][batch][T][...]``), so a sample's loss takes one fragment from each column group.
+A fragment is a piece that is contiguous where it is sent and where it is received. Assumed layouts: deltas are stored by column group
+(``[groups][batch][...]``), so a reader takes one fragment from each column group; masks and values by tile (``[tiles][batch][...]``), so a
+relay takes one from each tile; a window is two fragments (ids, counts) from each relay, one for values; copied weights are one fragment
+from each column group. A tile reads the samples of its replica only. Records and their adjoints are stored by column group and sample
+(``[groups][batch][T][...]``), so a sample's loss takes one fragment from each column group.
 Data that lies on the reading tile is not moved.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -22,13 +22,14 @@ from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.gradient_counts import returned_buses
 from snnc.compiler.mapping.gradient_windows import Reduction, reductions
-from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, mask_words, sample_groups
+from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
 from snnc.compiler.mapping.indexed_cycles import Holdings, estimated
 from snnc.compiler.mapping.indexed_owners import Ownership
 from snnc.compiler.mapping.links import Flows
 from snnc.compiler.mapping.network import Layer, Source, learned_rows, learned_scalars
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.relay_cycles import mask_rows
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.plan import Relay
 
@@ -87,14 +88,19 @@ class Layout:
         return Cut(where.replicas, where.columns)
 
     @cached_property
-    def owned(self) -> tuple[Ownership, ...]:
-        """Indexed connections of whose weights training changes some."""
+    def copied(self) -> tuple[Ownership, ...]:
+        """Indexed connections whose weights are copied from owners after every update."""
         found = []
-        for link in self.problem.network.indexed:
-            if link.indexed is not None and link.weight_gradient:
+        for link in self.problem.network.indexed if self.problem.training else ():
+            if link.indexed is not None and link.indexed.owned:
                 source = self.ranges[link.source.owner] if link.input_gradient else None
                 found.append(Ownership(link, link.indexed, self.ranges[link.target], source))
         return tuple(found)
+
+    @cached_property
+    def owned(self) -> tuple[Ownership, ...]:
+        """Those of whose weights training changes some."""
+        return tuple(found for found in self.copied if found.link.weight_gradient)
 
     def holdings(self, layer: Layer) -> Holdings:
         """What the tables of the connections of `layer` hold on each of its tiles."""
@@ -138,31 +144,6 @@ class Layout:
         return self.placement.chips > 1
 
 
-@dataclass(frozen=True, eq=False)
-class Held:
-    """What each tile of a replica of `where` holds for one sample: bytes and fragments."""
-
-    layout: Layout
-    where: TileRange
-    bytes: Ints
-    pieces: Ints
-
-    @cached_property
-    def all_bytes(self) -> int:
-        """Of all tiles."""
-        return int(self.bytes.sum())
-
-    @cached_property
-    def all_pieces(self) -> int:
-        """Of all tiles."""
-        return int(self.pieces.sum())
-
-    @cached_property
-    def by_chip(self) -> list[dict[int, float]]:
-        """Bytes on each chip, for each replica."""
-        return [self.layout.by_chip(self.where.of(replica), self.bytes) for replica in range(self.where.replicas)]
-
-
 def common(a: tuple[int, int], b: tuple[int, int]) -> int:
     """Samples that two (first, count) have in common."""
     return max(0, min(a[0] + a[1], b[0] + b[1]) - max(a[0], b[0]))
@@ -194,29 +175,27 @@ def masks_to_relays(layout: Layout) -> Traffic:
     for layer in layout.problem.network.layers:
         where = layout.range_of(layer)
         for source in layer.sent:
-            rows = mask_words(where.neurons, where.columns) if source.kind == "spikes" else where.neurons
-            masks = 2 if source in layout.problem.windowed else 1
-            held = Held(layout, where, FLOAT * masks * rows, rows)
+            row = FLOAT * mask_rows(layout.problem, source, where).row_words
+            ones = np.ones(where.width)
+            chips = [layout.by_chip(where.of(r), ones) for r in range(where.replicas)] if layout.several_chips else []
             for relay in layout.relays[source]:
-                _gather(layout, traffic, where, relay.tile, (relay.sample, relay.samples), held)
-            traffic.sent[where.tiles] += FLOAT * where.tile_samples * np.tile(masks * rows, where.replicas)
+                _gather(layout, traffic, where, relay, row, chips)
+            traffic.sent[where.tiles] += row * where.tile_samples
     return traffic
 
 
-def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], held: Held) -> None:
-    """`tile` receives some samples of the rows ``[samples of a replica]`` that the tiles of `where` hold; of a mask both bits together.
+def _gather(layout: Layout, traffic: Traffic, where: TileRange, relay: Relay, row: int, chips: list[dict[int, float]]) -> None:
+    """A relay receives its samples, `row` bytes each, of all tiles of `where` but its own: one piece from each.
 
-    Rows of one tile follow each other: all their samples are one piece, fewer are one piece a row.
+    `chips` are the tiles of each replica on each chip.
     """
+    samples = (relay.sample, relay.samples)
     for replica in where.replicas_with(*samples):
+        others = where.width - (where.index_of(replica, relay.tile) is not None)
         overlap = common(where.samples[replica], samples)
-        own = where.index_of(replica, tile)
-        whole = overlap == where.samples[replica][1]
-        mine = (0, 0, 0) if own is None else (int(held.bytes[own]), int(held.pieces[own]), 1)
-        pieces = len(where.neurons) - mine[2] if whole else held.all_pieces - mine[1]
-        traffic.add(tile, overlap * (held.all_bytes - mine[0]), pieces)
-        for chip, size in held.by_chip[replica].items() if layout.several_chips else ():
-            traffic.flows.send(chip, (layout.chip_of(tile),), overlap * size)
+        traffic.add(relay.tile, overlap * row * others, others)
+        for chip, tiles in chips[replica].items() if chips else ():
+            traffic.flows.send(chip, (layout.chip_of(relay.tile),), overlap * row * tiles)
 
 
 def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
@@ -394,22 +373,43 @@ def between_replicas(layout: Layout, traffic: Traffic, where: TileRange, rows: i
     """Shares of one parameter travel between the replicas of a population: each gathers its own, or sends it to all others."""
     if where.replicas == 1:
         return
-    others = where.replicas - 1
-    share = FLOAT * rows * where.tile_neurons / where.replicas
-    traffic.add(where.tiles, others * share, others * np.tile(column_groups(where.neurons, where.columns), where.replicas))
-    traffic.sent[where.tiles] += others * share if gathers else share
-    if layout.several_chips:
-        _replicas_over_links(layout, traffic, where, share[: where.width], gathers=gathers)
+    for number, elements in parameter_groups(where, rows):
+        share = shares_of(where, elements)
+        own, some = number * share, number * (share > 0)
+        rest = own.sum(axis=0) - own
+        others = where.replicas - 1
+        received, pieces = (others * own, others * some) if gathers else (rest, some.sum(axis=0) - some)
+        traffic.add(where.tiles, FLOAT * received.ravel(), pieces.ravel())
+        traffic.sent[where.tiles] += FLOAT * (rest if gathers else own).ravel()
+        if layout.several_chips:
+            _replicas_over_links(layout, traffic, where, (FLOAT * own).astype(np.float64), gathers=gathers)
+
+
+def parameter_groups(where: TileRange, rows: int) -> Iterator[tuple[Ints, Ints]]:
+    """Column groups of one size on every tile of a replica, and elements of a parameter with `rows` rows in such a group."""
+    groups = np.maximum(column_groups(where.neurons, where.columns), 1)
+    size, larger = where.neurons // groups, where.neurons % groups
+    for columns, number in ((size + 1, larger), (size, groups - larger)):
+        yield number, rows * columns + (rows * columns % 2 if rows > 1 else 0)
+
+
+def shares_of(where: TileRange, elements: Ints) -> Ints:
+    """Elements of each replica's share, [replicas][tiles]: whole pairs as far as they go."""
+    edges = np.minimum(2 * (ceil_div(elements, 2) * np.arange(where.replicas + 1)[:, None] // where.replicas), elements)
+    found: Ints = np.diff(edges, axis=0)
+    return found
 
 
 def _replicas_over_links(layout: Layout, traffic: Traffic, where: TileRange, share: Floats, *, gathers: bool) -> None:
     """The tile i of each replica sends another share to the tile i of every other replica, or its own share to all of them."""
-    held = np.zeros((layout.problem.target.chips, where.width))
+    held, shares = np.zeros((2, layout.problem.target.chips, where.width))
     for replica in range(where.replicas):
-        held[where.of(replica) // layout.problem.target.tiles_per_chip, np.arange(where.width)] += 1
+        place = where.of(replica) // layout.problem.target.tiles_per_chip, np.arange(where.width)
+        held[place] += 1
+        shares[place] += share[replica]
     used = np.flatnonzero(held.any(axis=1)).tolist()
     if gathers:
-        moved = (held * share) @ held.T
+        moved = held @ shares.T
         for a in used:
             for b in used:
                 traffic.flows.send(a, (b,), float(moved[a, b]))
@@ -419,7 +419,7 @@ def _replicas_over_links(layout: Layout, traffic: Traffic, where: TileRange, sha
     for part in np.split(np.arange(where.width), changes):
         receivers = np.flatnonzero(some[:, part[0]]).tolist()
         for chip in receivers:
-            traffic.flows.send(chip, receivers, float(held[chip, part] @ share[part]))
+            traffic.flows.send(chip, receivers, float(shares[chip, part].sum()))
 
 
 def flags_to_one_tile(layout: Layout, limited: Sequence[Bus]) -> Traffic:
