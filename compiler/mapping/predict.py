@@ -23,7 +23,7 @@ from snnc.compiler.mapping.indexed_traffic import (
 from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.network import learned_rows, learned_scalars
 from snnc.compiler.mapping.problem import Problem
-from snnc.compiler.mapping.relay_cycles import compact_work, mask_rows, windows_work
+from snnc.compiler.mapping.relay_cycles import bits_work, compact_work, mask_rows, windows_work
 from snnc.compiler.mapping.schedule import INPUT_STAGE
 from snnc.compiler.mapping.shapes import shapes
 from snnc.compiler.mapping.tile_range import TileRange
@@ -229,15 +229,16 @@ def relay_load(layout: Layout, part: str) -> Load:
         rows = None if source.external else mask_rows(problem, source, layout.range_by_id(source.owner))
         if part == "windows" and not (rows and source.kind == "spikes"):
             continue
+        works = [windows_work(problem, source, rows, samples, forward=part != "backward")]
         if part == "masks" and rows and source.kind == "spikes":
-            found = compact_work(problem, source, rows, samples)
-        else:
-            found = windows_work(problem, source, rows, samples, forward=part != "backward")
+            late = [bus for bus in problem.buses_of(source) if bus.lag != 1] if source in problem.bits else []
+            works = [compact_work(problem, source, rows, samples), *(bits_work(problem, (bus,), samples) for bus in late)]
         stage = problem.schedule.stages.get(source.owner, INPUT_STAGE)
         first = {bus.id: stage + bus.lag for bus in problem.buses_of(source)}
-        work = [(stage + 1, found.compacting), *((first[bus], cycles) for bus, cycles in found.shown.items())]
         tiles, workers = np.array([relay.tile for relay in relays]), problem.target.workers
-        load.add(tiles, found.always, work=work, spread=found.spread, draws=len(relays) * workers, shared=workers)
+        for found in works:
+            work = [(stage + 1, found.compacting), *((first[bus], cycles) for bus, cycles in found.shown.items())]
+            load.add(tiles, found.always, work=work, spread=found.spread, draws=len(relays) * workers, shared=workers)
     return load
 
 

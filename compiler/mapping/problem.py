@@ -41,6 +41,8 @@ class Problem:
     """Sources whose gradient comes back only for neurons that spiked or are near the threshold."""
     rates: Mapping[str, Array] = field(default_factory=dict)
     """Spikes a step of every single value of a buffer, where that was measured."""
+    bits: frozenset[Source] = frozenset()
+    """Sources of spikes of which relays keep a bit for each value and step, not ids."""
 
     def relative_rate(self, buffer: str) -> Floats | None:
         """Rate of each value of a buffer over their mean; None where it was not measured or nothing was sent."""
@@ -79,7 +81,7 @@ class Problem:
     @cached_property
     def store_sizes(self) -> Mapping[Source, int]:
         """Bytes a sample on a relay, by source."""
-        return {s: store_bytes(s, self.buses, self.steps, self.mode, self.windowed_buses) for s in self.network.sources}
+        return {s: store_bytes(s, self.buses, self.steps, self.mode, self.windowed_buses, self.bits) for s in self.network.sources}
 
     @cached_property
     def windowed_buses(self) -> frozenset[str]:
