@@ -58,6 +58,7 @@ def compile(
     input_kind: Kind | None = None,
     gradient_window: str | float | tuple[float, float] | None = None,
     recompute: Recompute = "auto",
+    parts: int | None = None,
 ) -> Session:
     """Compile a network for a target.
 
@@ -93,6 +94,8 @@ def compile(
     recompute
         ``"auto"``: where a training step finds no room for the states of all steps, only those of a segment are kept, and the others run
         forward again before they run backward; ``"off"``: never; a number: always, with so many iterations in a segment. Results are equal.
+    parts
+        Parts that populations with sparse connections are cut into, 1 for none; by default as many as make the predicted step fastest.
 
     Raises
     ------
@@ -108,7 +111,7 @@ def compile(
     (5, 1, 2)
     """
     chosen = options(
-        target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, gradient_window=gradient_window, recompute=recompute
+        target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, None, gradient_window, recompute=recompute, parts=parts
     )
     graph = as_graph(model, dt=dt, input_kind=input_kind)
     if output is None:
@@ -225,7 +228,12 @@ def open_engine_of(compiled: Compiled, folder: Path | None) -> Engine:
         return ReferenceEngine(compiled.program)
     from snnc.backends.poplar.engine import open_engine
 
-    return open_engine(folder)
+    engine = open_engine(folder)
+    if compiled.parts is None:
+        return engine
+    from snnc.backends.parted import PartedEngine
+
+    return PartedEngine(engine, compiled.parts.between)
 
 
 def sequences(program: StepProgram, data: Data) -> dict[str, npt.NDArray[Any]]:

@@ -36,9 +36,10 @@ class Options:
     mode: Mode = "exact"
     gradient_window: tuple[float, float] | None = None
     recompute: Recompute = "auto"
+    parts: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "capacity"):
+        for name in ("steps", "batch", "capacity", "parts"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
                 raise OptionValueError(f"{name} is {value}; it has to be 1 or more.")
@@ -64,6 +65,7 @@ def options(
     lr: float | None = None,
     gradient_window: str | float | tuple[float, float] | None = None,
     recompute: str | int = "auto",
+    parts: int | None = None,
 ) -> Options:
     """Make options from objects or from their names."""
     return Options(
@@ -78,6 +80,7 @@ def options(
         mode=mode,  # type: ignore[arg-type]  # checked by Options
         gradient_window=parse_window(gradient_window),
         recompute=int(recompute) if isinstance(recompute, str) and recompute.isdecimal() else recompute,  # type: ignore[arg-type]  # as mode
+        parts=parts,
     )
 
 
@@ -158,6 +161,7 @@ def to_data(chosen: Options) -> dict[str, Any]:
         "mode": chosen.mode,
         "gradient_window": None if chosen.gradient_window is None else [x if math.isfinite(x) else None for x in chosen.gradient_window],
         "recompute": chosen.recompute,
+        "parts": chosen.parts,
     }
 
 
@@ -177,6 +181,7 @@ def from_data(data: Mapping[str, Any]) -> Options:
         mode=data["mode"],
         gradient_window=_window(data.get("gradient_window")),
         recompute=data.get("recompute", "auto"),
+        parts=data.get("parts"),
     )
 
 
