@@ -154,6 +154,7 @@ def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) ->
     best, fastest = None, math.inf
     with suppress(TooBigError):
         fastest = whole(quick=True).cycles
+    fits = math.isfinite(fastest)
     for parts in _tried(parter, chips):
         cycles = math.inf
         with suppress(TooBigError):
@@ -162,7 +163,11 @@ def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) ->
             best, fastest = parts, cycles
         elif math.isfinite(cycles):
             break  # more parts cost more than they save
-    return Mapped(whole()) if best is None else _map(parter, mapper, best)
+    if best is None:
+        return Mapped(whole())
+    found = _map(parter, mapper, best)
+    plain = whole() if fits else None  # a quick look may have their order wrong
+    return found if plain is None or found.plan.cycles < plain.cycles else Mapped(plain)
 
 
 def _map(parter: Parter, mapper: Mapper, parts: Parts) -> Mapped:

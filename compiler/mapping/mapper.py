@@ -103,7 +103,7 @@ def make_plan(
         Changes that local search tries around the best placement, in units of a network with one population on one tile: a
         network twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.mapping.search.EFFORT`.
     quick
-        Only look how fast it could be: one way to size windows, no local search, and no advice where nothing fits.
+        Only look how fast it could be: windows that hold everything, no local search, and no advice where nothing fits.
 
     Raises
     ------
@@ -164,12 +164,12 @@ def _each_quickly(request: Request) -> Iterator[Search]:
 
 
 def _searches(request: Request, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
-    """Search once for each way to size the windows (`quick`: for the first); where nothing fits, again with relays that keep bits wherever
-    these are fewer.
+    """Search once for each way to size the windows (`quick`: for windows that hold everything); where nothing fits, again with relays that
+    keep bits wherever these are fewer.
     """
     problems = list(request.problems())
     if quick:
-        problems = list({problem.windowed: problem for problem in reversed(problems)}.values())[::-1]
+        problems = list({problem.windowed: problem for problem in problems}.values())
     ways = [list(with_bits(problem)) for problem in problems]
     found = _searched(request, [some[0] for some in ways], strategy, placer)
     if all(search.best is None for search in found):
