@@ -146,8 +146,9 @@ def compare(case: Case) -> dict[str, Any]:
     random = np.random.default_rng(0)
     x = {i.id: (random.random((case.steps, case.batch, *i.shape)) < case.density).astype(np.float32) for i in program.inputs}
     labels = random.integers(0, case.classes, case.batch)
-    activity = measure_activity(program, x, "the same inputs").mean
-    plan = make_plan(program, case.target, steps=case.steps, batch=case.batch, activity=activity, **dict(case.options))
+    seen = measure_activity(program, x, "the same inputs")
+    measured = {"activity": seen.mean, "near": seen.near, "rates": seen.rates, "counts": seen.counts, "near_counts": seen.near_counts}
+    plan = make_plan(program, case.target, steps=case.steps, batch=case.batch, **measured, **dict(case.options))
     with tempfile.TemporaryDirectory() as folder:
         engine = open_engine(emit_poplar(program, plan, Path(folder) / "project"))
         profiles = []

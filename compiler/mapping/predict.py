@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from snnc.compiler.mapping.block_cycles import event_spread, shape_cycles
+from snnc.compiler.mapping.block_work import add_blocks, limited_sources, round_load
 from snnc.compiler.mapping.copies import Move, copies_to_readers, local_copy_cycles, weights_to_replicas
-from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, column_sweeps, worker_cycles
-from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.further import events_of_window
+from snnc.compiler.mapping.cost import CLOCK, worker_cycles
 from snnc.compiler.mapping.gradient_traffic import add_last_sums, add_reduction, add_sums_to_relays, partials_to_sums
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
 from snnc.compiler.mapping.indexed_traffic import (
@@ -24,10 +23,10 @@ from snnc.compiler.mapping.indexed_traffic import (
 from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.network import learned_rows, learned_scalars
 from snnc.compiler.mapping.problem import Problem
-from snnc.compiler.mapping.relays import relay_words, relay_work
-from snnc.compiler.mapping.schedule import INPUT_STAGE
+from snnc.compiler.mapping.relays import relay_cycles, relay_words
 from snnc.compiler.mapping.shapes import shapes
 from snnc.compiler.mapping.tile_range import TileRange
+from snnc.compiler.mapping.timeline import Sums
 from snnc.compiler.mapping.traffic import (
     FLOAT,
     Layout,
@@ -86,7 +85,7 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     if not problem.training:
         return tuple(found)
     sources = relay_load(layout, compact=False)
-    _add_source_gradients(layout, sources)
+    add_blocks(layout, sources, "source_gradient")
     add_last_sums(layout, sources)
     into_relays = with_clock(layout, deltas_to_sources(layout))
     deltas_by_rows(layout, into_relays)
@@ -169,18 +168,8 @@ def _decision(layout: Layout) -> float:
 
 def block_load(layout: Layout, part: str) -> Load:
     """Blocks of all populations, and the clock."""
-    problem, load = layout.problem, _clocked(layout)
-    idle = problem.target.vertex_start_cycles
-    for layer in problem.network.layers:
-        if part != "forward" and not layer.gradient:
-            continue
-        where, cost = layout.range_of(layer), problem.costs[f"{part}.{layer.id}"]
-        draws = _draws(layout, where)
-        for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
-            cycles = shape_cycles(problem, layer, shape, where.tile_samples, part, layout.holdings(layer))
-            work = [(problem.schedule.stages[layer.id], cycles - idle - cost.idle)]
-            spread = event_spread(problem, layer, shape.columns, shape.samples, part)
-            load.add(where.tiles, idle + cost.idle, shape.number, work=work, spread=spread, draws=draws)
+    load = _clocked(layout)
+    add_blocks(layout, load, part)
     return load
 
 
@@ -190,38 +179,15 @@ def _clocked(layout: Layout) -> Load:
     return load
 
 
-def _draws(layout: Layout, where: TileRange) -> int:
-    """Blocks of a population with samples of their own: those of other column groups see the same events."""
-    cut, workers = Cut(where.replicas, where.columns), layout.problem.target.workers
-    return sum(int(sample_groups(where.neurons, cut.columns, workers, samples).max()) for _, samples in where.samples)
-
-
-def _add_source_gradients(layout: Layout, load: Load) -> None:
-    """Blocks whose outputs receive gradients, in the iterations that follow a step of any of their targets."""
-    problem = layout.problem
-    idle = problem.target.vertex_start_cycles
-    for layer in problem.network.layers:
-        targets = {problem.schedule.stages[target] - 1 for target, _ in problem.deltas_into(layer)}
-        if not layer.gradient or not targets:
-            continue
-        where, cost = layout.range_of(layer), problem.costs[f"source_gradient.{layer.id}"]
-        for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
-            cycles = shape_cycles(problem, layer, shape, where.tile_samples, "source_gradient", layout.holdings(layer)) - idle - cost.idle
-            load.add(where.tiles, idle + cost.idle, shape.number, work=[(first, cycles / len(targets)) for first in sorted(targets)])
-
-
 def relay_load(layout: Layout, *, compact: bool) -> Load:
     """Relays, one vertex each, and the clock; `compact` when masks become ids as well."""
     problem, load = layout.problem, _clocked(layout)
-    stages = problem.schedule.stages
     for source in problem.network.sources:
-        words = relay_words(problem, source, layout.ranges)
-        stage = stages.get(source.owner, INPUT_STAGE)
-        first = {bus.id: stage + bus.lag for bus in problem.buses if bus.source == source}
-        relays = layout.relays[source]
-        found = relay_work(problem, source, words, np.array([relay.samples for relay in relays]), compact=compact)
-        work = [(stage + 1, found.compacting), *((first[bus], cycles) for bus, cycles in found.shown.items())]
-        load.add(np.array([relay.tile for relay in relays]), found.always, work=work, spread=found.spread, draws=len(relays))
+        relays, words = layout.relays[source], relay_words(problem, source, layout.ranges)
+        samples = tuple((relay.sample, relay.samples) for relay in relays)
+        make = partial(relay_cycles, problem, source, words, samples, compact=compact)
+        cycles = problem.kept.get((source.buffer, words, compact, samples), make)
+        load.add_kinds(np.array([relay.tile for relay in relays]), np.arange(len(relays)), cycles)
     return load
 
 
@@ -240,45 +206,24 @@ def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
     read, shown = with_clock(layout, windows_to_blocks(layout, backward=backward)), with_clock(layout, Traffic.none(problem))
     return (
         asked,
-        Step(f"{part}: further windows", part, rounds, _round_load(layout, part), read),
+        Step(f"{part}: further windows", part, rounds, round_load(layout, part), read),
         Step(f"{part}: next windows", part, rounds, _next_load(layout, part), shown),
     )
 
 
-def _round_load(layout: Layout, part: str) -> Load:
-    """Blocks add further windows: forward all but the last, backward all but the first."""
-    problem, load = layout.problem, Load(layout.problem)
-    most = max(1, round(problem.rounds(backward=part == "backward")))
-    windows = range(most) if part == "forward" else range(1, most + 1)
-    limited = {bus.id for bus in problem.limited(backward=part == "backward")}
-    for layer in problem.network.layers:
-        links = [link for link in layer.incoming if problem.bus_of[link.id] in limited and (part == "forward" or link.weight_gradient)]
-        if not links:
-            continue
-        where = layout.range_of(layer)
-        cost = problem.costs[f"{'gather' if part == 'forward' else 'weight_round'}.{layer.id}"]
-        dense = sum(problem.window_events(link, w) for link in links if link.dense for w in windows) / most
-        other = sum(problem.window_events(link, w) for link in links if link.one_to_one for w in windows) / most
-        for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
-            lists = shape.samples * sum(link.dense for link in links)
-            counts = {"sweeps": lists * column_sweeps(shape.columns, EVENT_SWEEP), "held": lists * shape.columns}
-            counts |= {"samples": shape.samples, "events": shape.samples * dense, "ids": shape.samples * other}
-            load.add(where.tiles, problem.target.vertex_start_cycles + worker_cycles(cost, columns=shape.columns, **counts), shape.number)
-    return load
-
-
 def _next_load(layout: Layout, part: str) -> Load:
     """Relays of limited buses show their next windows."""
-    problem, load = layout.problem, Load(layout.problem)
-    cost, most = problem.costs["next_window"], max(1, round(problem.rounds(backward=part == "backward")))
-    limited = problem.limited(backward=part == "backward")
-    for source in dict.fromkeys(bus.source for bus in limited):
-        mean, variance = problem.events(source), problem.event_variance(source)
-        buses = [bus for bus in limited if bus.source == source]
-        ids = sum(events_of_window(mean, variance, bus.capacity, w) for bus in buses for w in range(1, most + 1)) / most
-        for relay in layout.relays[source]:
-            cycles = worker_cycles(cost, samples=relay.samples, elements=relay.samples * ids)
-            load.add(relay.tile, problem.target.vertex_start_cycles + cycles)
+    problem, load, backward = layout.problem, Load(layout.problem), part == "backward"
+    cost, timeline = problem.costs["next_window"], problem.timeline
+    rounds = timeline.further_rounds(backward=backward)
+    for source, buses in limited_sources(problem.limited(backward=backward)).items():
+        relays = layout.relays[source]
+        first, count = np.array([(relay.sample, relay.samples) for relay in relays], dtype=np.int64).T
+        cycles = problem.target.vertex_start_cycles + worker_cycles(cost, samples=count)[:, None]
+        for bus in buses:
+            ids = timeline.in_rounds(bus, rounds, backward=backward, spikes=not backward, later=0 if backward else 1)
+            cycles = cycles + cost.element * Sums(ids).over(first, count)
+        load.add_kinds(np.array([relay.tile for relay in relays]), np.arange(len(relays)), cycles)
     return load
 
 
@@ -336,7 +281,7 @@ def _owners_load(layout: Layout) -> Load:
     problem, load = layout.problem, Load(layout.problem)
     for tiles, count, pieces, values in owned_work(layout):
         cost = worker_cycles(problem.costs["sum_pieces"], elements=count, rows=pieces, values=values)
-        load.add_all(tiles, problem.target.vertex_start_cycles + cost)
+        load.add(tiles, problem.target.vertex_start_cycles + cost)
     return load
 
 
@@ -377,7 +322,7 @@ def _update_load(layout: Layout) -> Load:
         load.add(int(where.tiles[0]), cycles, scalars * problem.target.workers)
     for tiles, count, _, _ in owned_work(layout):
         each = np.broadcast_to(start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, count)), tiles.shape)
-        load.add_all(np.repeat(tiles, problem.target.workers), np.repeat(each, problem.target.workers))
+        load.add(np.repeat(tiles, problem.target.workers), np.repeat(each, problem.target.workers))
     return load
 
 

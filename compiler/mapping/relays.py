@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from snnc.compiler.mapping.buses import Bus
-from snnc.compiler.mapping.cost import worker_cycles
-from snnc.compiler.mapping.grouping import Ints, ceil_div, mask_words, split
+from snnc.compiler.mapping.cost import CodeletCost, worker_cycles
+from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, mask_words, split
 from snnc.compiler.mapping.network import Source
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.schedule import INPUT_STAGE
 from snnc.compiler.mapping.tile_range import TileRange
+from snnc.compiler.mapping.timeline import Sums
 from snnc.compiler.plan import Relay
 
 
@@ -27,18 +29,15 @@ def relay_words(problem: Problem, source: Source, ranges: Mapping[str, TileRange
 
 @dataclass(frozen=True)
 class RelayWork:
-    """Worker cycles of one run of a relay: always, in iterations that follow a step of its source, and while a bus shows a step."""
+    """Worker cycles of one run of a relay: always, and while a bus shows a step or its source has finished one."""
 
     always: Any
-    compacting: Any
-    shown: Mapping[str, Any]
-    spread: Any
-    """Standard deviation, from the events of its samples."""
+    varying: Any
 
     @property
     def cycles(self) -> Any:
         """All of it."""
-        return self.always + self.compacting + sum(self.shown.values())
+        return self.always + self.varying
 
 
 def relay_work(problem: Problem, source: Source, words: int, samples: Any, *, compact: bool) -> RelayWork:
@@ -49,16 +48,13 @@ def relay_work(problem: Problem, source: Source, words: int, samples: Any, *, co
         cost = problem.costs["relay_values"]
         size = samples * source.width
         always = worker_cycles(cost, samples=samples, elements=size * len(buses))
-        return RelayWork(start + always, cost.element * size * compacts, {}, 0.0)
+        return RelayWork(start + always, cost.element * size * compacts)
     cost = problem.costs["relay_events" if compacts else "relay_input"]
-    shown = {bus.id: cost.element * samples * _shown(problem, bus, forward=compact) for bus in buses}
-    compacting, each = 0.0, cost.element * len(buses) * copied_words(1.0, source.width)
+    varying = cost.element * sum(_shown(problem, bus, forward=compact) for bus in buses)
     if compacts:
-        counts = _compacted(problem, source, words)
-        compacting = samples * (worker_cycles(cost, **counts) - cost.start)
-        each += cost.id + cost.word_hit * max(0.0, 1.0 - counts["hits"] / max(counts["words"], 1))
-    always = start + worker_cycles(cost, samples=samples)
-    return RelayWork(always, compacting, shown, each * np.sqrt(samples * problem.event_variance(source)))
+        near = source.width * problem.near[source.buffer] if source in problem.windowed else None
+        varying += compacting(problem, source, words, problem.events(source), near)
+    return RelayWork(start + worker_cycles(cost, samples=samples), samples * varying)
 
 
 def _shown(problem: Problem, bus: Bus, *, forward: bool) -> float:
@@ -68,15 +64,18 @@ def _shown(problem: Problem, bus: Bus, *, forward: bool) -> float:
     return copied_words(min(problem.events(bus.source), bus.capacity), bus.source.width)
 
 
-def _compacted(problem: Problem, source: Source, words: int) -> dict[str, float]:
-    """Counts of compacting one sample: the mask of spikes, and that of neurons that only take gradient."""
-    spikes = problem.events(source)
-    counts = {"words": ceil_div(words, 4), "hits": _hits(source, words, spikes), "ids": spikes}
-    if source in problem.windowed:
-        only = source.width * problem.near[source.buffer] - spikes
-        more = {"words": ceil_div(words, 4), "hits": _hits(source, words, only), "ids": only}
-        counts = {name: value + more[name] for name, value in counts.items()}
-    return counts
+def compacting(problem: Problem, source: Source, words: int, spikes: Any, near: Any | None) -> Any:
+    """Worker cycles of compacting a sample: the mask of `spikes`, and that of neurons which only take gradient (`near` counts both)."""
+    cost = problem.costs["relay_events"]
+    if near is None:
+        return _mask(cost, source, words, spikes) + cost.id * spikes
+    room = max(bus.capacity for bus in problem.buses_of(source)) if problem.mode == "drop" else source.width
+    ids = np.minimum(spikes, room) + near - spikes
+    return _mask(cost, source, words, spikes) + _mask(cost, source, words, near - spikes) + cost.id * ids
+
+
+def _mask(cost: CodeletCost, source: Source, words: int, bits: Any) -> Any:
+    return cost.word * ceil_div(words, 4) + cost.word_hit * _hits(source, words, bits)
 
 
 def copied_words(ids: float, width: int) -> float:
@@ -84,10 +83,55 @@ def copied_words(ids: float, width: int) -> float:
     return ids if width > 1 << 16 else (ids + 0.5) / 2 if ids > 0.5 else ids
 
 
-def _hits(source: Source, words: int, events: float) -> float:
+def whole_id_words(ids: Ints, width: int) -> Ints:
+    """32-bit words of known numbers of ids."""
+    return ids if width > 1 << 16 else (ids + 1) // 2
+
+
+def _hits(source: Source, words: int, events: Any) -> Any:
     """Expected groups of four mask words with a spike, of independent neurons; what is left of the words is never skipped."""
     whole, rest = divmod(words, 4)
-    return float(whole * (1.0 - (1.0 - events / source.width) ** (4 * source.width / words)) + (rest > 0))
+    return whole * (1.0 - (1.0 - events / source.width) ** (4 * source.width / words)) + (rest > 0)
+
+
+def relay_cycles(problem: Problem, source: Source, words: int, relays: Sequence[tuple[int, int]], *, compact: bool) -> Floats:
+    """[relays, iterations]: worker cycles of the relays of a source, the starts of their vertices included; `compact` as in forward.
+
+    Of each of `relays`, its first sample and their number.
+    """
+    timeline, stage = problem.timeline, problem.schedule.stages.get(source.owner, INPUT_STAGE)
+    first, count = np.array(relays, dtype=np.int64).T
+    work = relay_work(problem, source, words, count, compact=compact)
+    finished = timeline.active(stage + 1) if compact and not source.external else np.zeros(1)
+    if source.kind != "spikes":
+        found: Floats = np.asarray(work.always, dtype=np.float64)[:, None] + np.asarray(work.varying)[:, None] * finished
+        return found
+    moved = sum(_moved(problem, bus, forward=compact).over(first, count) for bus in problem.buses_of(source))
+    found = work.always[:, None] + problem.costs["relay_input"].element * moved
+    if compact and not source.external:
+        found = found + timeline.of_source(f"compacting {words}", source, lambda: _compacting(problem, source, words)).over(first, count)
+    return found
+
+
+def _compacting(problem: Problem, source: Source, words: int) -> Any:
+    spikes = problem.timeline.spikes(source)
+    near = problem.timeline.near(source) if source in problem.windowed else None
+    stage = problem.schedule.stages[source.owner]
+    return problem.timeline.placed(compacting(problem, source, words, spikes, near), stage + 1)
+
+
+def _moved(problem: Problem, bus: Bus, *, forward: bool) -> Sums:
+    """Words of ids that a relay copies into the windows of a bus in each iteration."""
+    timeline, width, first = problem.timeline, bus.source.width, problem.timeline.first(bus)
+    if forward or bus.id not in problem.windowed_buses:
+        shown = np.minimum(timeline.kept(bus), bus.capacity)
+        return timeline.sums("words", bus, lambda: timeline.placed(whole_id_words(shown, width), first))
+
+    def both() -> Any:
+        words = whole_id_words(timeline.entries(bus), width)
+        return timeline.placed(words, first) + timeline.placed(words, first - 1)
+
+    return timeline.sums("near words", bus, both)
 
 
 def _share(problem: Problem, source: Source, words: int, most: int, batch: int) -> int:

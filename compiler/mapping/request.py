@@ -36,6 +36,8 @@ class Request:
     gradient_capacity: Mapping[str, int] | int | None = None
     gradients: Gradients = "auto"
     rates: Mapping[str, Array] = field(default_factory=dict)
+    counts: Mapping[str, Array] = field(default_factory=dict)
+    near_counts: Mapping[str, Array] = field(default_factory=dict)
 
     def problems(self) -> Iterator[Problem]:
         """One problem for each way to size the windows, and for each way in which gradients come back to sources of spikes.
@@ -62,6 +64,8 @@ class Request:
                     likely,
                     windowed,
                     self.rates,
+                    self.counts,
+                    self.near_counts,
                 )
 
     def _windowed(self) -> tuple[frozenset[Source], ...]:

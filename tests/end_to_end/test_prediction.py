@@ -48,8 +48,8 @@ def predicted_and_emulated(make: object, folder: Path, tiles: int, chips: int) -
     random = np.random.default_rng(0)
     x = {i.id: (random.random((STEPS, BATCH, *i.shape)) < 0.1).astype(np.float32) for i in program.inputs}
     target = replace(load_target("gc200"), name="small", tiles_per_chip=tiles, chips=chips)
-    activity = measure_activity(program, x, "the test's inputs").mean
-    plan = make_plan(program, target, steps=STEPS, batch=BATCH, activity=activity)
+    seen = measure_activity(program, x, "the test's inputs")
+    plan = make_plan(program, target, steps=STEPS, batch=BATCH, activity=seen.mean, counts=seen.counts)
     engine = open_engine(emit_poplar(program, plan, folder / "project"))
     engine.train_batch(x, random.integers(0, CLASSES, BATCH), 0.0)
     return plan, engine.profile()["emulator"]
