@@ -14,7 +14,8 @@ from snnc.compiler.plan import Plan
 CODES: Final[Mapping[str, str]] = {
     "forward: relays": r"F1\b",
     "forward: neurons": r"F2\b",
-    "loss: adjoints": r"L1\b",
+    "loss: scores": r"L1 scores\b",
+    "loss: adjoints": r"L1 loss\b",
     "loss: sum": r"L2\b",
     "backward: relays and source gradients": r"B1\b",
     "backward: neurons": r"B2\b",

@@ -14,13 +14,14 @@ from snnc.backends.poplar.backward import add_backward
 from snnc.backends.poplar.forward import add_forward
 from snnc.backends.poplar.gradient_windows import HELPERS, REDUCE, add_gradient_windows
 from snnc.backends.poplar.indexed import add_indexed, table_count
+from snnc.backends.poplar.losses import add_loss, loss_sets
 from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.names import c_string, comment_text
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parameters import add_parameters
 from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.relays import add_relays, counter_name
-from snnc.backends.poplar.schedule import add_clocks, add_loss, optimizer_context, programs
+from snnc.backends.poplar.schedule import add_clocks, optimizer_context, programs
 from snnc.backends.poplar.tables import initial_values, plan_tables, safetensors, safetensors_header
 from snnc.backends.project import Chunk, whole_folder, write_file
 from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, VALUE_SWEEP
@@ -112,7 +113,7 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
     if net.training:
         loss = add_loss(net, assembly)
         optimizer = net.program.optimizer
-        extras.append({"template": f"loss_{loss['title']}", "loss": loss, "cost": net.cost("loss")})
+        extras.append({"template": f"loss_{loss['title']}", "loss": loss, "cost": net.cost("loss"), "scores": net.cost("loss_scores")})
         extras.append({"template": "loss_sum", "cost": net.cost("reduce")})
         extras.append({"template": "sum_private", "cost": net.cost("update")})
         if any(net.weight_gradient(id_) for id_ in net.indexed):
@@ -165,6 +166,9 @@ def _population(placed: Any, table: int) -> Body:
     }
 
 
+LOSS_TITLES: Final = {"loss_scores": "L1 scores", "loss_samples": "L1 loss"}
+
+
 def _compute_sets(net: Network) -> list[dict[str, str]]:
     names = {"relay_forward": "F1 relay", "forward_neurons": "F2 neurons"}
     if net.rounds:
@@ -176,7 +180,7 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
         }
     if net.training:
         names |= {
-            "loss_samples": "L1 loss",
+            **{name: title for name, title in LOSS_TITLES.items() if name in loss_sets(net)},
             "loss_sum": "L2 loss",
             "relay_backward": "B1 relay and source gradients",
             "backward_neurons": "B2 neurons",

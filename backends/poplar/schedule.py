@@ -1,17 +1,16 @@
-"""Clocks, loss, update and the programs that run the compute sets."""
+"""Clocks, update and the programs that run the compute sets."""
 
 from __future__ import annotations
 
 import math
 from typing import Final
 
-from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.gradient_windows import REDUCE
+from snnc.backends.poplar.losses import loss_sets
 from snnc.backends.poplar.moments import moments
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, scalar, vector
 from snnc.backends.printing import c_literal
-from snnc.compiler.losses import Loss, MeanSquaredCount
 from snnc.compiler.optimizers import Adam, Optimizer
 
 _ONE: Final = ("", "", "")
@@ -51,65 +50,6 @@ def _add_decide(net: Network, assembly: Assembly, part: str) -> None:
     assembly.loop("clocks", VertexLoop(f"{part} rounds", *_ONE, f"{part}_decide", "Decide", _TILE, fields))
 
 
-def add_loss(net: Network, assembly: Assembly) -> Body:
-    """Add loss and learning-rate vertices; return what the loss's template needs."""
-    output = next(o for o in net.program.outputs if o.id == net.program.loss_output)
-    population = next(p for p in net.program.populations if output.source.buffer in net.step(p.id).outputs)
-    classes = net.neurons[population.id]
-    assembly.variable("Tensor", "labels", 'spread_samples(poplar::INT, "labels", loss_tiles)', "class of each sample")
-    assembly.variable("Tensor", "losses", 'spread_samples(poplar::FLOAT, "losses", loss_tiles)')
-    assembly.variable("Tensor", "loss", f'layout.on_tile(poplar::FLOAT, {{1}}, "loss", {_TILE})')
-    assembly.variable("Tensor", "lr", f'layout.on_tile(poplar::FLOAT, {{1}}, "lr", {_TILE})', "learning rate")
-    assembly.variable("Tensor", "optimizer_step", f'layout.on_tile(poplar::INT, {{1}}, "optimizer_step", {_TILE})')
-    assembly.variable("Tensor", "rates", f'layout.on_tile(poplar::FLOAT, {{2}}, "rates", {_TILE})', "what the update reads")
-    assembly.tensors += [
-        'tensor("loss", SNNC_RESULT, {1}, loss, {}, false);',
-        'tensor("lr", SNNC_SETTING, {1}, lr, {}, true);',
-        'tensor("optimizer_step", SNNC_SETTING, {1}, optimizer_step, {}, true, SNNC_INT32);',
-        f"label_input(labels, {classes}, load_labels);",
-    ]
-    adjoint, p = f"d_{output.record}", population.id
-    fields = (
-        vector("Input", "float", "records", f"of_sample({p}, {output.record}, STEPS, i)"),
-        vector("Input", "unsigned", "offset", f"layout.constants(class_offsets({p}, STEPS), loss_tiles.at(i, 0))"),
-        vector("Input", "unsigned", "stride", f"layout.constants(class_strides({p}), loss_tiles.at(i, 0))"),
-        scalar("Input", "int", "label", "labels[i]"),
-        vector("Output", "float", "adjoint", f"of_sample({p}, {adjoint}, STEPS, i)"),
-        vector("Output", "float", "scratch", f'layout.on_tile(poplar::FLOAT, {{{classes}}}, "scores", loss_tiles.at(i, 0))'),
-        scalar("Output", "float", "loss", "losses[i]"),
-        integer("steps", "STEPS"),
-        number("classes", classes),
-    )
-    assembly.loop(
-        "loss",
-        VertexLoop("one vertex a sample", "std::size_t", "i", "samples_of(BATCH)", "loss_samples", "Loss", "loss_tiles.at(i, 0)", fields),
-    )
-    total = (vector("Input", "float", "losses", "losses"), scalar("Output", "float", "total", "loss[0]"), number("count", "BATCH"))
-    assembly.loop("loss", VertexLoop("their sum", *_ONE, "loss_sum", "LossSum", _TILE, total))
-    rates = (
-        scalar("Input", "float", "lr", "lr[0]"),
-        scalar("InOut", "int", "step", "optimizer_step[0]"),
-        vector("Output", "float", "rates", "rates"),
-    )
-    assembly.loop("loss", VertexLoop("the learning rate", *_ONE, "loss_sum", "Schedule", _TILE, rates))
-    return loss_context(net.program.loss, net.plan.batch, net.plan.steps, classes)
-
-
-def loss_context(loss: Loss | None, batch: int, steps: int, classes: int) -> Body:
-    """Numbers of a loss, as C++ literals."""
-    if loss is None or loss.name not in {"ce_count", "ce_rate", "ce_mean_membrane", "ce_max_membrane", "mse_count"}:
-        raise UnsupportedOnPoplarError(f"the loss {getattr(loss, 'name', None)!r} has no Poplar template.")
-    found = {"title": loss.name, "batch": c_literal(float(batch))}
-    if isinstance(loss, MeanSquaredCount):
-        found |= {
-            "correct": c_literal(float(int(steps * loss.correct_rate))),
-            "incorrect": c_literal(float(int(steps * loss.incorrect_rate))),
-            "factor": c_literal(2 / (batch * classes * steps)),
-            "share": c_literal(1 / (batch * classes * steps)),
-        }
-    return found
-
-
 def optimizer_context(optimizer: Optimizer | None) -> Body:
     """Numbers of an optimiser, as C++ literals."""
     if isinstance(optimizer, Adam):
@@ -142,6 +82,7 @@ def programs(net: Network) -> list[str]:
     shared = any(net.weight_gradient(id_) for id_ in net.indexed)
     replicated = any(p.replicas > 1 for p in net.plan.populations)
     sums = [*(["sum_private_gradients"] if replicated or shared else []), *(["sum_shared_gradients"] if shared else [])]
+    losses = ", ".join(f"Execute({name})" for name in loss_sets(net))
     update = ", ".join(f"Execute({name})" for name in [*sums, "update_parameters"])
     reduced = f", Execute({REDUCE})" if any(bus.gradient is not None for bus in net.plan.buses) else ""
     lines += [f"Sequence backward_step{{Execute(relay_backward), Execute(backward_neurons){reduced}}};"]
@@ -152,7 +93,7 @@ def programs(net: Network) -> list[str]:
         ]
     return [
         *lines,
-        "Sequence train{load_labels, forward, Execute(loss_samples), Execute(loss_sum), Copy(constant(ITERATIONS - 1), first_clock),",
+        f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), Copy(constant(ITERATIONS - 1), first_clock),",
         f"               Repeat(ITERATIONS, backward_step), {update}, refresh}};",
         f"return {{{start}, forward, train}};",
     ]

@@ -56,7 +56,8 @@ codelet             samples    events     sweeps; rows / products     neurons   
                                           x producers
 ``gradient_window`` of piece   0          pairs of entries / pairs    0                         0
                                           x parts
-``loss``            1          0          0                           0                         steps x classes (element)
+``loss_scores``     classes    0          0                           0                         classes x steps (element)
+``loss``            classes    0          steps (row)                 0                         steps x classes (element)
 ``reduce``          0          0          0                           0                         floats summed (element)
 ``update``          0          0          products: pairs of private  0                         parameters updated (element)
                                           gradients summed
@@ -361,6 +362,20 @@ def _source_gradient(layer: Layer) -> CodeletCost:
 # ---- codelets that all populations share -----------------------------------------------------------------------------
 
 
+def _loss(network: Network) -> dict[str, CodeletCost]:
+    """Scores of classes, then adjoints of steps; a loss of every step does without scores."""
+    if network.loss_of_steps:
+        # a step: set-up of three loops, logarithm, sum; a class: load, compare; load, subtract, exp (3), add, store; divide, scale, store
+        return {"loss": CodeletCost(start=30, row=24, element=28), "loss_scores": CodeletCost()}
+    softmax = 0 if network.loss == "mse_count" else 24  # of a class: compare; subtract, exp (3), add; exp, divide (10), subtract
+    most = network.loss == "ce_max_membrane"
+    return {
+        # a class: its place, set-up of the loop, store; a step: load, add (compare and keep which), branch
+        "loss_scores": CodeletCost(start=20, sample=14, element=6 if most else 3),
+        "loss": CodeletCost(start=30, sample=softmax + 10, element=4 if most else 2),
+    }
+
+
 def _shared(network: Network) -> dict[str, CodeletCost]:
     copy_ids = 3  # load, store and branch for a word of two 16-bit ids
     next_ids = 7  # load an id; store 16 bits: load the word, mask, shift, or, store; branch
@@ -377,7 +392,7 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         # two elements: set-up of the inner loop, store, advance; each row that is added: load, add
         "reduce_partials": CodeletCost(start=16, row=6, product=2),
         "gradient_window": CodeletCost(start=20, sample=10, row=6, product=2),
-        "loss": CodeletCost(start=30, sample=20, element=12),  # read, exp (3), sum, scale, write, in two sweeps
+        **_loss(network),
         "decide": CodeletCost(start=16, element=4),  # of a flag: load, test, or, branch
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float
         "update": CodeletCost(start=24, product=4, element=adam if network.moments == 2 else 5 + network.moments),

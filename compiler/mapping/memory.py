@@ -10,6 +10,7 @@ from snnc.compiler.mapping.block_memory import FLOAT, block_bytes
 from snnc.compiler.mapping.gradient_traffic import reduced_bytes
 from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.predict import Step
+from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.traffic import Layout
 
 CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "code")
@@ -33,7 +34,7 @@ def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
     found["gradients"] += reduced_bytes(layout)
     for tile in layout.loss_tiles:
         used[tile] = True
-        found["records"][tile] += FLOAT * (problem.network.loss_width + 2)  # scores, label and loss; what it reads waits in buffers
+        found["records"][tile] += _loss_bytes(problem)
     # What vertices read or write on other tiles waits in buffers; copies go straight to where it stays.
     buffers = [step.traffic.received + sum(traffic.sent for traffic in step.after) for step in steps if step.vertices]
     received = np.max(buffers, axis=0)
@@ -41,6 +42,12 @@ def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
     found["exchange"] += received.astype(np.int64)
     found["code"] += used * problem.target.fixed_tile_bytes + (fragments * problem.target.fragment_code_bytes).astype(np.int64)
     return found
+
+
+def _loss_bytes(problem: Problem) -> int:
+    """Where each class lies, its score (and when), the label and the loss of a sample; records and adjoints wait in buffers."""
+    scores = 0 if problem.network.loss_of_steps else 2 if problem.network.loss == "ce_max_membrane" else 1
+    return FLOAT * ((2 + scores) * problem.network.loss_width + 1 + problem.loss_parts)
 
 
 def bytes_before_pricing(layout: Layout) -> int:

@@ -136,8 +136,15 @@ class Network:
     training: bool
     loss_layer: str | None
     loss_width: int
+    loss: str | None
+    """Name of the loss; None without."""
     moments: int
     """Optimiser values kept for each parameter (Adam 2, SGD with momentum 1)."""
+
+    @property
+    def loss_of_steps(self) -> bool:
+        """Whether every step has a loss of its own; others take scores of the whole sequence."""
+        return self.loss == "ce_rate"
 
     @property
     def indexed(self) -> tuple[Link, ...]:
@@ -174,6 +181,7 @@ def describe(program: StepProgram, training: bool | None = None) -> Network:
         training=training,
         loss_layer=next((p.id for p in program.populations if loss and loss.source.buffer in _buffers(program, p)), None),
         loss_width=math.prod(loss.shape) if loss else 0,
+        loss=program.loss.name if program.loss else None,
         moments=_moments(program) if training else 0,
     )
 

@@ -93,7 +93,7 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     neurons = with_clock(layout, windows_to_blocks(layout, backward=True))
     return (
         *found,
-        Step("loss: adjoints", "loss", 1, _loss_load(layout), records_to_loss(layout), (adjoints_to_blocks(layout),)),
+        *_loss_steps(layout),
         Step("loss: sum", "loss", 1, _sum_load(layout), losses_to_one_tile(layout)),
         _clock_copy(layout, "backward: start", "backward"),
         Step("backward: relays and source gradients", "backward", runs, sources, into_relays),
@@ -231,18 +231,25 @@ def _sum_load(layout: Layout) -> Load:
     """The losses of all samples, and the learning rate."""
     problem, load = layout.problem, Load(layout.problem)
     cost, start = problem.costs["reduce"], problem.target.vertex_start_cycles
-    load.add(0, start + worker_cycles(cost, elements=problem.batch))
+    load.add(0, start + worker_cycles(cost, elements=problem.batch * problem.loss_parts))
     load.add(0, start + problem.costs["update"].start)
     return load
 
 
-def _loss_load(layout: Layout) -> Load:
-    problem, load = layout.problem, Load(layout.problem)
-    elements = problem.steps * problem.network.loss_width
-    load.add(
-        np.array(layout.loss_tiles), problem.target.vertex_start_cycles + worker_cycles(problem.costs["loss"], samples=1, elements=elements)
-    )
-    return load
+def _loss_steps(layout: Layout) -> tuple[Step, ...]:
+    """Workers of the tile of a sample's loss share its classes, where it has scores, then its steps."""
+    problem, arrive = layout.problem, records_to_loss(layout)
+    tiles, workers, start = np.array(layout.loss_tiles), problem.target.workers, problem.target.vertex_start_cycles
+    width, steps, cost = problem.network.loss_width, problem.steps, problem.costs
+    scores, adjoints = Load(problem), Load(problem)
+    for w in range(workers):
+        own_classes, own_steps = (width * (w + 1) // workers - width * w // workers, steps * (w + 1) // workers - steps * w // workers)
+        scores.add(tiles, start + worker_cycles(cost["loss_scores"], samples=own_classes, elements=own_classes * steps))
+        adjoints.add(tiles, start + worker_cycles(cost["loss"], samples=width, rows=own_steps, elements=own_steps * width))
+    back, nothing = (adjoints_to_blocks(layout),), Traffic.none(problem)
+    if problem.network.loss_of_steps:
+        return (Step("loss: adjoints", "loss", 1, adjoints, arrive, back),)
+    return (Step("loss: scores", "loss", 1, scores, arrive), Step("loss: adjoints", "loss", 1, adjoints, nothing, back))
 
 
 def _clock_copy(layout: Layout, name: str, part: str) -> Step:

@@ -76,6 +76,11 @@ class Problem:
         """Whether backward and update run."""
         return self.network.training
 
+    @property
+    def loss_parts(self) -> int:
+        """Numbers that the loss of a sample is the sum of: what each worker adds where every step has a loss of its own."""
+        return self.target.workers if self.network.loss_of_steps else 1
+
     @cached_property
     def routes(self) -> Routes:
         """The ways between chips."""

@@ -377,10 +377,11 @@ def losses_to_one_tile(layout: Layout) -> Traffic:
     traffic = Traffic.none(layout.problem)
     tiles = np.array(layout.loss_tiles)
     away = int((tiles != 0).sum())
-    traffic.add(0, FLOAT * away, away)
-    traffic.sent[tiles[tiles != 0]] += FLOAT
+    size = FLOAT * layout.problem.loss_parts
+    traffic.add(0, size * away, away)
+    traffic.sent[tiles[tiles != 0]] += size
     for tile in tiles.tolist():
-        traffic.flows.send(layout.chip_of(tile), (0,), FLOAT)
+        traffic.flows.send(layout.chip_of(tile), (0,), size)
     return traffic
 
 

@@ -26,6 +26,7 @@ from snnc.inspect.profile import slim
 NAMES = {
     "forward: relays": "F1 relay",
     "forward: neurons": "F2 neurons",
+    "loss: scores": "L1 scores",
     "loss: adjoints": "L1 loss",
     "loss: sum": "L2 loss",
     "backward: relays and source gradients": "B1 relay and source gradients",

@@ -18,9 +18,9 @@ from snnc.backends.native import NativeLibraryError, NativeSession
 from snnc.backends.poplar.build import build_poplar
 from snnc.backends.poplar.emit import emit_poplar, render
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
+from snnc.backends.poplar.losses import loss_context
 from snnc.backends.poplar.names import c_string, comment_text
 from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.schedule import loss_context
 from snnc.compiler.errors import BuildError
 from snnc.compiler.graph import Population
 from snnc.compiler.losses import parse_loss
@@ -207,7 +207,7 @@ def test_cmake_builds_an_executable_that_trains(tmp_path):
 
 def test_an_unknown_loss_is_refused():
     with pytest.raises(UnsupportedOnPoplarError, match="no Poplar template"):
-        loss_context(SimpleNamespace(name="hinge"), batch=1, steps=1, classes=2)
+        loss_context(SimpleNamespace(name="hinge"), batch=1, steps=1, classes=2, workers=6)
 
 
 def test_a_library_of_others_is_refused(tmp_path):

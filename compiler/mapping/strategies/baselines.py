@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -52,13 +53,18 @@ def deals(problem: Problem, strategy: str, tiles: int) -> Iterator[Deal]:
         yield at_random.one_by_one(sizes, tiles, rng)
         yield at_random.in_runs(sizes, tiles, rng)
     else:
-        flows = _flows(problem)
-        runs = partition.make_runs(sizes, _works(problem), flows, tiles)
+        works, flows = _works(problem), _flows(problem)
         if strategy == "greedy":
-            yield partition.greedy(runs, sizes, tiles, problem.target.tiles_per_chip)
+            yield partition.greedy(partition.make_runs(sizes, works, flows, tiles), sizes, tiles, problem.target.tiles_per_chip)
             return
         for recursive in (False, True):
-            yield partition.metis(runs, flows, sizes, tiles, SEED, recursive=recursive)
+            yield _metis(sizes, works, flows, tiles, recursive=recursive)
+
+
+@lru_cache(maxsize=16)
+def _metis(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[Flow, ...], tiles: int, *, recursive: bool) -> Deal:
+    """METIS takes seconds; windows of other sizes, and machines that differ only in their exchange, ask it the same again."""
+    return partition.metis(partition.make_runs(sizes, works, flows, tiles), flows, sizes, tiles, SEED, recursive=recursive)
 
 
 def place(problem: Problem, deal: Deal) -> Placement:

@@ -21,7 +21,7 @@ UNITS: Final = 1000
 """Work of an average node in the partitioner's integers."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Flow:
     """Bytes a step that one neuron of layer `target` reads of one neuron of layer `source`, forward and backward."""
 
