@@ -111,4 +111,5 @@ def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: 
 
 
 def _counted(spikes: Array) -> Array:
-    return spikes.sum(axis=-1).round().astype(np.int32)
+    found: Array = spikes.sum(axis=-1).round().astype(np.int32)
+    return found

@@ -55,8 +55,8 @@ def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     for bus, cycles in _per_entry(layout, layer, blocks, base).items() if part == "backward" else ():
         steps = steps + cycles[:, None] * entries_of(layout, problem.bus[bus]).over(blocks.first, blocks.samples)
     found: Floats = idle + timeline.active(problem.schedule.stages[layer.id]) * steps
-    for bus in returned_buses(problem, layer) if part == "backward" else ():
-        found = found + _returned(layout, layer, blocks, bus)
+    for back in returned_buses(problem, layer) if part == "backward" else ():
+        found = found + _returned(layout, layer, blocks, back)
     return found
 
 
@@ -103,7 +103,8 @@ def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
 
     looked = timeline.sums(f"searches {cost.sample} {cost.search}", bus, searches).over(blocks.first, blocks.samples)
     back = timeline.sums("back", bus, lambda: timeline.placed(timeline.entries(bus), first)).over(blocks.first, blocks.samples)
-    return looked + (cost.id * blocks.columns / bus.source.width)[:, None] * back
+    found: Floats = looked + (cost.id * blocks.columns / bus.source.width)[:, None] * back
+    return found
 
 
 def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:

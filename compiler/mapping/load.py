@@ -139,8 +139,9 @@ def _dealt(cycles: Floats, workers: int, most: int) -> Floats:
     rows = np.arange(len(some))
     for vertices in ordered:
         busy[rows, busy.argmin(axis=1)] += vertices
+    found: Floats = busy.max(axis=1)
     if len(some) == iterations:
-        return busy.max(axis=1)
+        return found
     even = cycles.sum(axis=0) / workers
-    found: Floats = np.maximum(cycles.max(axis=0), even * (busy.max(axis=1).sum() / max(even[some].sum(), 1.0)))
+    found = np.maximum(cycles.max(axis=0), even * (busy.max(axis=1).sum() / max(even[some].sum(), 1.0)))
     return found

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from snnc.compiler.mapping.schedule import INPUT_STAGE
 if TYPE_CHECKING:
     from snnc.compiler.mapping.problem import Problem
 
+T = TypeVar("T")
 MOST: Final = 512
 """Iterations of all batches that are looked at: of more, that many chosen at random."""
 
@@ -130,13 +131,17 @@ class Timeline:
 
     def active(self, first: int) -> Floats:
         """[chosen iterations]: 1 where ``first + R t`` holds for some step t."""
-        return self._keep("active", str(first), lambda: self.placed(np.ones((self._batches, self.problem.steps, 1)), first)[:, 0])
+        return self._keep("active", str(first), lambda: self._active(first))
 
-    def sums(self, kind: str, bus: Bus, values: Any) -> Sums:
+    def _active(self, first: int) -> Floats:
+        found: Floats = self.placed(np.ones((self._batches, self.problem.steps, 1)), first)[:, 0]
+        return found
+
+    def sums(self, kind: str, bus: Bus, values: Callable[[], Any]) -> Sums:
         """Keep sums over the samples of what `values` makes; `kind` names it."""
         return self._keep(kind, bus.id, lambda: Sums(values()))
 
-    def of_source(self, kind: str, source: Source, values: Any) -> Sums:
+    def of_source(self, kind: str, source: Source, values: Callable[[], Any]) -> Sums:
         """The same of a source."""
         return self._keep(kind, source.buffer, lambda: Sums(values()))
 
@@ -150,7 +155,7 @@ class Timeline:
         """[chosen iterations, samples]: spikes that a window of each iteration shows, the first being number 0."""
         room, spikes = self.room(bus, backward=backward), self.placed(self.kept(bus), self.first(bus))
         if bus not in self.problem.limited(backward=backward):
-            return np.minimum(spikes, room)
+            number = 0
         found: Ints = np.clip(spikes - np.asarray(number).reshape(-1, 1) * room, 0, room)
         return found
 
@@ -189,5 +194,5 @@ class Timeline:
         """Expected further windows of a sequence."""
         return float(self.rounds(backward=backward).mean()) * self._each
 
-    def _keep(self, kind: str, name: str, made: Any) -> Any:
+    def _keep(self, kind: str, name: str, made: Callable[[], T]) -> T:
         return self._kept.get((kind, name), made)
