@@ -12,14 +12,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.mapping.balance import Balance
 from snnc.compiler.mapping.choices import Choice
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import ceil_div, neurons_per_tile, split
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.take import Take
 from snnc.compiler.mapping.tile_range import TileRange
 
 ROOMY: Final = 0.3
@@ -29,6 +31,9 @@ CLOSE: Final = 1.002
 """Bounds on a tile's cycles that differ by less are not told apart."""
 
 
+ShareTiles: TypeAlias = Callable[[list[Take], Sequence[Sequence[Choice]], int], list[Take]]
+
+
 @dataclass(frozen=True, eq=False)
 class Placement:
     """Tile ranges, parallel to the layers of the network, the chips that are used, and how many groups of them share the batch."""
@@ -36,28 +41,6 @@ class Placement:
     ranges: tuple[TileRange, ...]
     chips: int
     copies: int = 1
-
-
-@dataclass(frozen=True, eq=False)
-class Take:
-    """A choice of a population with the number of tiles of one replica."""
-
-    choice: Choice
-    width: int
-
-    @property
-    def tiles(self) -> int:
-        """Tiles of all replicas."""
-        return self.choice.cut.replicas * self.width
-
-    @property
-    def neurons(self) -> int:
-        """Neurons of the fullest tile."""
-        return int(ceil_div(self.choice.neurons, self.width))
-
-    def with_fewer(self, neurons: int) -> Take:
-        """At most `neurons` on a tile."""
-        return Take(self.choice, int(ceil_div(self.choice.neurons, neurons)))
 
 
 def chip_counts(problem: Problem, chips: int | None) -> tuple[int, ...]:
@@ -93,8 +76,8 @@ def placements(problem: Problem, options: Sequence[Sequence[Choice]], chips: int
         return
     relays = len(problem.network.sources) * problem.batch
     for spare in dict.fromkeys((min(relays, problem.target.tiles_per_chip // 3), min(relays // 4, problem.target.tiles_per_chip // 8), 0)):
-        for quicken in (False, True):
-            placed = _place(problem, options, chips // copies, spare, quicken=quicken)
+        for share in SHARES:
+            placed = _place(problem, options, chips // copies, spare, share)
             if placed is not None:
                 yield _copied(problem, placed, chips // copies, copies)
 
@@ -111,10 +94,10 @@ def _copied(problem: Problem, placed: Placement, chips: int, copies: int) -> Pla
     return Placement(tuple(r.repeated(copies, tiles, problem.batch) for r in placed.ranges), used, copies)
 
 
-def _place(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, spare: int, *, quicken: bool) -> Placement | None:
+def _place(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, spare: int, share: ShareTiles) -> Placement | None:
     """Place on `chips` chips, leaving `spare` tiles of each free for relays; None when the memory does not suffice.
 
-    `quicken` spends tiles that are left on the layer that decides some part of the step. That costs fragments, so both are priced.
+    `share` changes what each layer of a chip takes first. More tiles cost fragments, so all of :data:`SHARES` are priced.
     """
     if any(all(choice.fit < 1 for choice in some) for some in options):
         return None
@@ -131,7 +114,7 @@ def _place(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, sp
         if takes is None:
             return None
         first = first_chip * per_chip
-        for take in _spread(_quicken(takes, room) if quicken else takes, room):
+        for take in _spread(share(takes, [fitting[m] for m in members], room), room):
             ranges.append(lay_range(problem.batch, take.choice.neurons, take.choice.cut, take.width, first))
             first += take.tiles
         first_chip += width
@@ -180,7 +163,17 @@ def _within(options: Sequence[Sequence[Choice]], bound: float) -> list[Take] | N
     return [found[id(some)] for some in options]
 
 
-def _quicken(takes: list[Take], tiles: int) -> list[Take]:
+def _as_taken(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int) -> list[Take]:
+    """No change."""
+    return takes
+
+
+def _balance(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int) -> list[Take]:
+    """Take tiles anew so that the parts of the step are short together, then as :func:`_quicken`."""
+    return _quicken(Balance(options).improve(takes, tiles), options, tiles)
+
+
+def _quicken(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int) -> list[Take]:
     """Give tiles that are left, again and again, to the layer that decides the longest part of the step it can still shorten."""
     takes = list(takes)
     while True:
@@ -209,6 +202,10 @@ def _spread(takes: list[Take], tiles: int) -> list[Take]:
         if sum(take.tiles for take in takes) - takes[worst].tiles + more.tiles > tiles:
             return takes
         takes[worst] = more
+
+
+SHARES: Final[tuple[ShareTiles, ...]] = (_as_taken, _balance)
+"""Ways to share the tiles of a chip, each on from the fewest for the smallest bound on a tile's cycles."""
 
 
 def _chip_groups(options: Sequence[Sequence[Choice]], chips: int, per_chip: int) -> list[tuple[list[int], int]] | None:

@@ -29,8 +29,8 @@ QUICK_SHARES: Final = (1.0, 0.6)
 """As :data:`BLOCK_SHARES`, where any placement will do."""
 EFFORT: Final = 200_000
 """Changes that local search tries, times populations, times tiles of the chips in use: a second or two of a laptop's time."""
-SETTLED: Final = 2
-"""Placements that are priced exactly where tables of indexed connections were estimated before."""
+SETTLED: Final = 8
+"""Placements that are priced exactly where tables of indexed connections were estimated before; estimates are a few per cent off."""
 FEWEST, MOST = 6, 240
 """Bounds on the number of changes."""
 

@@ -1,0 +1,130 @@
+"""Tiles of each population such that the step, not only its busiest tile, is short.
+
+A step is made of parts (forward, backward, …), each a superstep that waits for its slowest tile. With b_p the bound on part p, every
+population takes the fewest tiles on which no part passes its bound; what is sought are bounds of the smallest sum whose tiles fit::
+
+    min  sum_p b_p      with   sum_l tiles_l(b) <= tiles,    tiles_l(b) = min { tiles : parts_l <= b }
+
+From the bounds of a first answer on, one bound at a time is moved by a factor and all are scaled together until the tiles fit again;
+what makes the sum smaller is kept. That ends in a minimum in this neighbourhood, which need not be the least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.mapping.choices import Choice
+from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div
+from snnc.compiler.mapping.take import Take
+
+FACTORS: Final = (0.7, 0.85, 0.95, 1.05, 1.2, 1.5)
+"""By which one bound is moved against the others."""
+ROUNDS: Final = 6
+"""Times that all bounds are moved."""
+SCALES: Final = (0.5, 1.6)
+"""Multiples of moved bounds among which the smallest that fits is sought."""
+BISECTIONS: Final = 9
+"""Which tells multiples apart that differ by two thousandths."""
+WORTH: Final = 0.999
+"""A smaller part of the sum is an improvement."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Takes:
+    """All takes of all structures, structure after structure, those of the fewest tiles first."""
+
+    tiles: Ints
+    parts: Floats
+    """Cycles [parts][takes]."""
+    choice: Ints
+    width: Ints
+    starts: Ints
+    """Where each structure begins."""
+
+    @classmethod
+    def of(cls, structures: Sequence[Sequence[Choice]]) -> _Takes:
+        """Tabulate one take for every width that some number of neurons on a tile asks for."""
+        ordered = [_ordered(some) for some in structures]
+        starts = np.cumsum([0, *(len(tiles) for tiles, *_ in ordered[:-1])])
+        tiles, parts, choice, width = (np.concatenate(found, axis=-1) for found in zip(*ordered, strict=True))
+        return cls(tiles, parts, choice, width, starts)
+
+    def fewest(self, bounds: Floats) -> Ints | None:
+        """The first take of each structure within `bounds`; None when some structure has none."""
+        inside = np.flatnonzero((self.parts <= bounds[:, None]).all(axis=0))
+        at = np.searchsorted(inside, self.starts)
+        if at[-1] == len(inside):
+            return None
+        first = inside[at]
+        return None if (first[:-1] >= self.starts[1:]).any() else first
+
+
+def _ordered(some: Sequence[Choice]) -> tuple[Ints, Floats, Ints, Ints]:
+    """Tiles, parts, choice and width of every take of a population, ordered by tiles, then by cycles."""
+    tiles, parts, index, widths = [], [], [], []
+    for number, choice in enumerate(some):
+        width = np.unique(ceil_div(choice.neurons, np.arange(1, choice.fit + 1)))
+        tiles.append(choice.cut.replicas * width)
+        parts.append(choice.parts[:, ceil_div(choice.neurons, width) - 1])
+        index.append(np.full(len(width), number))
+        widths.append(width)
+    all_tiles, all_parts = np.concatenate(tiles), np.concatenate(parts, axis=1)
+    order = np.lexsort((all_parts.sum(axis=0), all_tiles))
+    return all_tiles[order], all_parts[:, order], np.concatenate(index)[order], np.concatenate(widths)[order]
+
+
+class Balance:
+    """Populations that share some tiles; those of one structure share a list of choices, and a take."""
+
+    def __init__(self, options: Sequence[Sequence[Choice]]) -> None:
+        self._options = options
+        self._place = {key: place for place, key in enumerate(dict.fromkeys(id(some) for some in options))}
+        structures = {id(some): some for some in options}
+        self._takes = _Takes.of([structures[key] for key in self._place])
+        self._members = np.bincount([self._place[id(some)] for some in options])
+
+    def improve(self, takes: Sequence[Take], tiles: int) -> list[Take]:
+        """Return takes on at most `tiles` tiles whose parts, each at its slowest population, sum up to no more than those of `takes`."""
+        best = np.array([take.choice.parts[:, take.neurons - 1] for take in takes]).max(axis=0)
+        found: Ints | None = None
+        for _ in range(ROUNDS):
+            before = best.sum()
+            for part in np.argsort(-best):
+                for factor in FACTORS:
+                    ratio = best.copy()
+                    ratio[part] *= factor
+                    scaled = self._scaled(ratio, tiles)
+                    if scaled is None:
+                        continue
+                    bounds = self._takes.parts[:, scaled].max(axis=1)
+                    if bounds.sum() < WORTH * best.sum():
+                        best, found = bounds, scaled
+            if best.sum() >= WORTH * before:
+                break
+        return list(takes) if found is None else [self._take(some, int(found[self._place[id(some)]])) for some in self._options]
+
+    def _scaled(self, ratio: Floats, tiles: int) -> Ints | None:
+        """Takes within the smallest multiple of `ratio` whose tiles fit; None when even the largest does not."""
+        low, high = SCALES
+        found = self._fitting(high * ratio, tiles)
+        if found is None:
+            return None
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            now = self._fitting(middle * ratio, tiles)
+            if now is None:
+                low = middle
+            else:
+                found, high = now, middle
+        return found
+
+    def _fitting(self, bounds: Floats, tiles: int) -> Ints | None:
+        found = self._takes.fewest(bounds)
+        return None if found is None or int(self._takes.tiles[found] @ self._members) > tiles else found
+
+    def _take(self, some: Sequence[Choice], row: int) -> Take:
+        return Take(some[int(self._takes.choice[row])], int(self._takes.width[row]))
