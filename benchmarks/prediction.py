@@ -36,6 +36,7 @@ STEPS_OF_PHASE: Final[Mapping[str, str]] = {
     "forward: start": r"copy constant\d+ to first_clock$",
     "backward: start": r"copy constant\d+ to first_clock$",
     "forward: relays": r"F1\b",
+    "forward: windows": r"F1b\b",
     "forward: neurons": r"F2\b",
     "forward: test for further windows": r"FD\b",
     "forward: further windows": r"FG\b",

@@ -34,7 +34,8 @@ class LayerPlace:
     tiles
         Its tiles, ascending; the other arrays are parallel to it.
     neurons, pieces, words
-        Neurons of a tile, into how many column groups they are cut, and the 32-bit words that their spikes take, a sample.
+        Neurons of a tile, into how many column groups they are cut, and the words that their spikes take, a sample: 32 neurons of one
+        column group in each, as many for every tile as the fullest one needs.
     first_sample, samples
         Which samples a tile handles.
     groups
@@ -105,10 +106,10 @@ def _layer(blocks: Sequence[Block]) -> LayerPlace:
     np.minimum.at(start, at, table[:, 3])
     np.maximum.at(stop, at, table[:, 3] + table[:, 4])
     _, once = np.unique(table[:, :2], axis=0, return_index=True)
-    neurons, pieces, words = (np.zeros(len(tiles), dtype=np.int64) for _ in range(3))
+    neurons, pieces = (np.zeros(len(tiles), dtype=np.int64) for _ in range(2))
     np.add.at(neurons, at[once], table[once, 2])
     np.add.at(pieces, at[once], 1)
-    np.add.at(words, at[once], -(-table[once, 2] // 32))
+    words = np.full(len(tiles), pieces.max(initial=0) * -(-table[:, 2].max(initial=0) // 32))
     spans = np.unique(np.stack([start, stop], axis=1), axis=0)
     groups = tuple(BatchGroup(int(a), int(b - a), tiles[(start == a) & (stop == b)]) for a, b in spans)
     return LayerPlace(tiles, neurons, pieces, words, start, stop - start, groups)

@@ -13,6 +13,7 @@ from snnc.compiler.plan import Plan
 
 CODES: Final[Mapping[str, str]] = {
     "forward: relays": r"F1\b",
+    "forward: windows": r"F1b\b",
     "forward: neurons": r"F2\b",
     "loss: scores": r"L1 scores\b",
     "loss: adjoints": r"L1 loss\b",

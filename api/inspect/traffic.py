@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.compiler.mapping.buses import whole_words
+from snnc.compiler.mapping.grouping import mask_unit
 from snnc.compiler.mapping.links import Flows, Routes
 from snnc.compiler.plan import BusPlan, Plan, Relay
 from snnc.inspect.places import BatchGroup, LayerPlace, Places
@@ -173,10 +174,15 @@ class _Count:
     # ---- what moves ------------------------------------------------------------------------------------------------------
 
     def spikes(self, index: int) -> None:
-        """Every relay of a layer receives the spikes (one bit each, whole words a column group) or values of its samples."""
+        """Every relay of a layer receives the spikes (bits, in whole words a column group) or values of its samples, as the fullest tile
+        has them.
+        """
         name, where = self.plan.populations[index].id, self.places.layers[index]
         for bus in {b.buffer: b for b in self.plan.buses if b.source == name}.values():
-            words = where.words if bus.kind == "events" else where.neurons
+            words = np.full(len(where.tiles), where.neurons.max(initial=0))
+            if bus.kind == "events":
+                near = any(b.gradient is not None for b in self.plan.buses if b.buffer == bus.buffer)
+                words = where.words * int(mask_unit(max(b.count for b in self.plan.populations[index].blocks), near=near))
             for group in where.groups:
                 inside = np.isin(where.tiles, group.tiles)
                 sent = FLOAT * self.by_chip(where.tiles[inside], words[inside])

@@ -20,7 +20,7 @@ from snnc.backends.poplar.names import c_string, comment_text
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parameters import add_parameters
 from snnc.backends.poplar.parts import Assembly, Body
-from snnc.backends.poplar.relays import add_relays, counter_name
+from snnc.backends.poplar.relays import JOIN, add_relays, counter_name, joins
 from snnc.backends.poplar.schedule import add_clocks, optimizer_context, programs
 from snnc.backends.poplar.tables import initial_values, plan_tables, safetensors, safetensors_header
 from snnc.backends.project import Chunk, whole_folder, write_file
@@ -44,7 +44,10 @@ POPLAR: Final = (
 )
 GROUPS: Final = {
     "clocks": ("add_clocks", "The iteration counter and decisions about further windows."),
-    "relays_forward": ("add_forward_relays", "F1: relays compact spikes and show windows."),
+    "relays_forward": (
+        "add_forward_relays",
+        "F1: relays look for spikes; F1b: what their workers found becomes a list. Windows are shown.",
+    ),
     "relays_backward": ("add_backward_relays", "B1: relays show the same windows again."),
     "forward": ("add_forward_neurons", "F2: currents, equations, spikes."),
     "backward": ("add_backward_neurons", "B1 and B2: gradients of sources, adjoints of equations, gradients of weights."),
@@ -170,7 +173,7 @@ LOSS_TITLES: Final = {"loss_scores": "L1 scores", "loss_samples": "L1 loss"}
 
 
 def _compute_sets(net: Network) -> list[dict[str, str]]:
-    names = {"relay_forward": "F1 relay", "forward_neurons": "F2 neurons"}
+    names = {"relay_forward": "F1 relay", **({JOIN: "F1b windows"} if joins(net) else {}), "forward_neurons": "F2 neurons"}
     if net.rounds:
         names |= {
             "forward_decide": "FD further windows?",

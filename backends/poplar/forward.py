@@ -85,8 +85,7 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
         "pointers": pointers,
         "ports": ports,
         "incoming": [body for link in links for body in link.bodies()],
-        "masks": [o for o in masks if o not in near],
-        "near": [{"index": o, "inside": near_code(population, o)} for o in near],
+        "masks": [{"index": o, "bits": _bits(net, population, step, o)} for o in masks],
         "loads": loads(used, places),
         "equations": statements(code),
         "stores": stores + sent,
@@ -96,6 +95,17 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
     FORWARD.add(net, assembly, population, "forward", fields, body, len(near))
     if any(link.limited for link in links):
         _add_gather(net, assembly, population)
+
+
+def _bits(net: Network, population: PopulationInfo, step: NeuronStep, output: int) -> str:
+    """C++ statement that sets the bits of neuron c of sample s: of a spike, or of a neuron that takes gradient without one."""
+    kind, words, spike = net.mask_kind(net.stores[step.outputs[output]]), f"mask{output}[s * words{output}", f"o{output} != 0.0f"
+    if kind == "SPIKES":
+        return f"{words} + c / 32] |= ({spike} ? 0x80000000u : 0u) >> c % 32;"
+    near = near_code(population, output)
+    if kind == "HALVES":
+        return f"{words}] |= ({spike} ? 0x80000000u : ({near}) ? 0x8000u : 0u) >> c;"
+    return f"{words} + c / 32 * 2 + ({spike} ? 0 : 1)] |= ({spike} || ({near}) ? 0x80000000u : 0u) >> c % 32;"
 
 
 def _drop_unused_parameters(fields: list[Field], used: set[str], parameters: int) -> None:
@@ -175,21 +185,17 @@ def _sent(
         if store is None:
             continue
         if store.kind == "events":
-            make, own = ("near_mask", "own_near_words") if store.near else ("mask", "own_words")
-            mask = assembly.variable(
-                "Matrix",
-                f"{buffer}_mask",
-                f'layout.{make}({population.id}, "{buffer}_mask")',
-                f"a bit for each neuron of {population.label}",
-            )
-            fields.append(vector("Output", "unsigned", f"mask{index}", f"Layout::{own}({mask}, {population.id}, b)"))
+            unit, mask = net.mask_unit(store), f"{buffer}_mask"
+            made = f'layout.sent({population.id}, poplar::UNSIGNED_INT, "{mask}", {unit} * {population.id}.units())'
+            assembly.variable("Sent", mask, made, f"bits of the neurons of {population.label}")
+            fields.append(number(f"words{index}", f"{population.id}.words_of(b, {unit})"))
+            fields.append(vector("Output", "unsigned", f"mask{index}", f"own_mask({mask}, {population.id}, b, {unit})"))
             masks.append(index)
         else:
-            now = assembly.variable(
-                "Matrix", f"{buffer}_now", f'layout.matrix({population.id}, "{buffer}_now")', f"values of {population.label}"
-            )
-            fields.append(vector("Output", "float", f"value{index}", f"Layout::own({now}, b)"))
-            stores.append({"name": f"value{index}[c * samples + s]", "value": f"o{index}"})
+            now = f'layout.sent({population.id}, poplar::FLOAT, "{buffer}_now", {population.id}.most_neurons())'
+            assembly.variable("Sent", f"{buffer}_now", now, f"values of {population.label}")
+            fields.append(vector("Output", "float", f"value{index}", f"own_values({buffer}_now, {population.id}, b)"))
+            stores.append({"name": f"value{index}[s * count + c]", "value": f"o{index}"})
     return masks, stores
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from snnc.backends.poplar.network import Network, Store
-from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
+from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
 from snnc.backends.printing import c_literal
 from snnc.compiler.near import argument_name, near_bounds
 from snnc.compiler.plan import BusPlan
@@ -121,11 +121,26 @@ def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
     assembly.variable("Tensor", values, f'layout.window({relays}, poplar::FLOAT, "{values}", {capacity})', "the gradients")
 
 
-def shown_fields(net: Network, store: Store, index: int, bus: BusPlan, *, again: bool) -> tuple[list[Field], Body]:
-    """Fields and body with which a relay shows the first window of a bus in the backward pass, or the next one of the same step."""
+def shown_fields(net: Network, store: Store, index: int, bus: BusPlan) -> tuple[list[Field], Body]:
+    """Fields and body with which the workers of a relay show the first window of a bus in the backward pass."""
     assert bus.gradient is not None
-    limited = net.limited(bus, backward=True)
-    fields = [
+    fields = _near_fields(store, index, bus)
+    fields.append(vector("Input", "unsigned", f"window_before{index}", f"{bus.id}_counts[r.index]"))
+    body: Body = {"index": index, "comment": "The window.", "each": [], "left": []}
+    if net.limited(bus, backward=True):
+        fields += _limit_fields(bus, index, "Output")
+        body["each"], body["left"] = [f"position{index}[s] = n;"], ["relay_left_near"]
+    return fields, body
+
+
+def next_fields(store: Store, index: int, bus: BusPlan) -> tuple[list[Field], Body]:
+    """Fields and body with which a relay shows the next window of the same step."""
+    return [*_near_fields(store, index, bus), *_limit_fields(bus, index, "InOut")], {"index": index, "comment": "The next window."}
+
+
+def _near_fields(store: Store, index: int, bus: BusPlan) -> list[Field]:
+    assert bus.gradient is not None
+    return [
         number(f"entries{index}", bus.gradient.capacity),
         number(f"near_room{index}", store.room(bus.gradient.capacity)),
         number(f"kept{index}", bus.width if bus.mode == "exact" else bus.capacity),
@@ -134,48 +149,24 @@ def shown_fields(net: Network, store: Store, index: int, bus: BusPlan, *, again:
         vector("Output", store.id_type, f"back_ids{index}", f"Layout::samples({bus.id}_back_ids, r)", 4),
         vector("Output", "unsigned", f"back_number{index}", f"Layout::samples({bus.id}_back_number, r)"),
     ]
-    kept, to = "ids[(slot * samples + s) * stored", f"near_ids{index}[row"
-    body: Body = {
-        "index": index,
-        "comment": "The next window." if again else "The window.",
-        "from": "0",
-        "shows": f"for (unsigned e = 0; e < n; ++e) {to} + e] = {kept} + from + e];" if again else f"copy_ids(&{kept}], &{to}], n);",
-        "moved": "n" if again else f"id_words<{store.id_type}>(n)",
-        "start": [],
-        "each": [],
-        "end": [],
-    }
-    if limited:
-        fields += [
-            vector("InOut" if again else "Output", "unsigned", f"position{index}", f"Layout::samples({bus.id}_position, r)"),
-            scalar("Output", "unsigned", f"more{index}", f"{bus.id}_more[r.index][0]"),
-        ]
-        body["from"] = f"all < position{index}[s] ? all : position{index}[s]" if again else "0"
-        body["start"] = ["unsigned left = 0;"]
-        body["each"] = [f"position{index}[s] = from + n;", "left += all - from - n;"]
-        body["end"] = [f"*more{index} = left;"]
-    return fields, body
 
 
-def compact_fields(net: Network, store: Store) -> tuple[list[Field], Body]:
-    """Fields and body with which a relay compacts spikes and neurons near the threshold."""
-    name, owner = store.buffer, store.owner
-    exact = store.buses[0].mode == "exact"
-    kept = store.width if exact else max(b.capacity for b in store.buses)
-    entries = store.width if exact else max(b.gradient.capacity for b in store.buses if b.gradient is not None)
-    fields = [
-        number("spikes", kept),
-        number("entries", max(entries, kept)),
-        vector("InOut", "unsigned", "ends", f"{name}_ends[r.index]"),
-        number("words", f"{owner}.words()"),
-        vector("Input", "unsigned", "mask", f"Layout::near_columns({name}_mask, r)"),
-        vector("Input", "unsigned", "first", f"layout.constants({owner}.first_of_word, r.tile)"),
+def _limit_fields(bus: BusPlan, index: int, position: Access) -> list[Field]:
+    return [
+        vector(position, "unsigned", f"position{index}", f"Layout::samples({bus.id}_position, r)"),
+        scalar("Output", "unsigned", f"more{index}", f"{bus.id}_more[r.index][0]"),
     ]
-    lost = []
+
+
+def join_near(store: Store) -> tuple[list[Field], Body]:
+    """Fields and lines with which workers put neurons that only take gradient behind the spikes."""
+    name = store.buffer
+    lines: Body = {"near": [1], "head": ["ends[slot] = all;"]}
+    fields = [vector("InOut", "unsigned", "ends", f"{name}_ends[r.index]")]
     if counts_lost(store):
-        fields.append(scalar("InOut", "unsigned", "lost_near", f"{name}_lost_near[r.index][0]"))
-        lost = ["*lost_near = *lost_near + (found - ends[slot]);"]
-    return fields, {"id_type": store.id_type, "lost": lost}
+        fields.append(vector("InOut", "unsigned", "lost_near", f"{name}_lost_near[r.index]"))
+        lines["head"].append("lost_near[worker] = lost_near[worker] + (kept + near - all);")
+    return fields, lines
 
 
 def counts_lost(store: Store) -> bool:

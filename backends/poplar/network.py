@@ -10,6 +10,7 @@ from functools import cached_property
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
 from snnc.compiler.mapping.buses import whole_words
 from snnc.compiler.mapping.cost import CodeletCost, codelet_costs
+from snnc.compiler.mapping.grouping import mask_unit
 from snnc.compiler.mapping.indexed import IndexedConnection, indexed_connections
 from snnc.compiler.plan import Block, BusPlan, Plan, PopulationPlan
 from snnc.compiler.step_operations import (
@@ -172,6 +173,20 @@ class Network:
         """Whether a window of `bus` may hold less than a step has, and further windows follow."""
         held = bus.gradient.capacity if backward and bus.gradient is not None else bus.capacity
         return bus.kind == "events" and bus.mode == "exact" and held < bus.width
+
+    @property
+    def workers(self) -> int:
+        """Workers of a tile."""
+        return self.plan.target.workers
+
+    def mask_kind(self, store: Store) -> str:
+        """What a unit of a source's masks is: a C++ ``Mask``."""
+        placed = next(p for p in self.plan.populations if p.id == store.owner)
+        return "SPIKES" if not store.near else "HALVES" if mask_unit(max(b.count for b in placed.blocks), near=True) == 1 else "PAIRS"
+
+    def mask_unit(self, store: Store) -> int:
+        """Words of a unit of a source's masks."""
+        return 2 if self.mask_kind(store) == "PAIRS" else 1
 
     @property
     def rounds(self) -> bool:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from snnc.backends.poplar.gradient_windows import compact_fields, counts_lost, shown_fields, window_variables
+from typing import Final
+
+from snnc.backends.poplar.gradient_windows import counts_lost, join_near, next_fields, shown_fields, window_variables
 from snnc.backends.poplar.network import Network, Store
 from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
 from snnc.compiler.mapping.cost import CodeletCost
 from snnc.compiler.plan import BusPlan
+
+JOIN: Final = "relay_windows"
+"""The compute set in which workers put together what each of them found."""
+
+
+def joins(net: Network) -> bool:
+    """Whether any relay does."""
+    return any(store.kind == "events" and not store.external for store in net.stores.values())
 
 
 def add_relays(net: Network, assembly: Assembly, store: Store) -> None:
@@ -16,9 +26,13 @@ def add_relays(net: Network, assembly: Assembly, store: Store) -> None:
         _input(net, assembly, store)
     elif store.before:
         _initial(net, assembly, store)
-    _vertex(net, assembly, store, "relay_forward", forward=True)
+    if store.external or store.kind == "values":
+        _show(net, assembly, store, "relay_forward", forward=True)
+    else:
+        _compact(net, assembly, store)
+        _show(net, assembly, store, JOIN, forward=True)
     if net.training:
-        _vertex(net, assembly, store, "relay_backward", forward=False)
+        _show(net, assembly, store, "relay_backward", forward=False)
     _next_window(net, assembly, store, "forward_next", backward=False)
     if net.training:
         _next_window(net, assembly, store, "backward_next", backward=True)
@@ -47,7 +61,9 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
                 "Parts", f"{name}_ends", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_ends", {slots(store)})', "with neurons near"
             )
         if counts_lost(store):
-            lost = assembly.variable("Parts", f"{name}_lost_near", f'layout.relay_numbers({relays}, "{name}_lost_near")')
+            lost = assembly.variable(
+                "Parts", f"{name}_lost_near", f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{name}_lost_near", {net.workers})'
+            )
             assembly.tensors.append(f'counter("{name}_lost_near", {lost}.all);')
     else:
         assembly.variable(
@@ -71,10 +87,17 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
             window_variables(assembly, store, bus)
         if net.limited(bus) or net.limited(bus, backward=net.training):
             assembly.variable("Tensor", f"{bus.id}_position", f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_position", 1)')
-            assembly.variable("Parts", f"{bus.id}_more", f'layout.relay_numbers({relays}, "{bus.id}_more")')
+            assembly.variable("Parts", f"{bus.id}_more", f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{bus.id}_more")')
         if bus.capacity < bus.width:
-            lost = assembly.variable("Parts", f"{bus.id}_lost", f'layout.relay_numbers({relays}, "{bus.id}_lost")')
+            lost = assembly.variable(
+                "Parts", f"{bus.id}_lost", f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{bus.id}_lost", {net.workers})'
+            )
             assembly.tensors.append(f'counter("{counter_name(net, bus)}", {lost}.all);')
+
+
+def _of_workers(net: Network, relays: str, name: str) -> str:
+    """A count of each worker of each relay."""
+    return f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{name}", {net.workers})'
 
 
 def counter_name(net: Network, bus: BusPlan) -> str:
@@ -122,29 +145,55 @@ def _offsets(net: Network, buses: tuple[BusPlan, ...]) -> list[Field]:
     return fields
 
 
-def _slot(store: Store) -> str:
-    return "before" if store.static else "static_cast<unsigned long>(t < 0 ? 0 : t + static_cast<int>(before))"
+def _slot(store: Store, t: str = "t") -> str:
+    return "before" if store.static else f"static_cast<unsigned long>({t} < 0 ? 0 : {t} + static_cast<int>(before))"
 
 
-def _vertex(net: Network, assembly: Assembly, store: Store, compute_set: str, forward: bool) -> None:
-    compacts = forward and not store.external
-    fields = _common(net, store, "first_clock") + _offsets(net, store.buses)
-    if compacts:
+def _compact(net: Network, assembly: Assembly, store: Store) -> None:
+    """Add the vertices that look through masks, and what they find: ids of spikes, and of neurons that only take gradient."""
+    name, owner = store.buffer, store.owner
+    relays, workers = f"{name}_relays", net.workers
+    assembly.variable("Parts", f"{name}_found", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_found", {store.width})', "ids found")
+    counts = f'layout.piece_counts({relays}, "{name}_counts", {workers})'
+    assembly.variable("Parts", f"{name}_counts", counts, "how many, by worker and sample")
+    assembly.variable("Parts", f"{name}_iteration", f'layout.relay_numbers({relays}, poplar::INT, "{name}_iteration")', "the iteration k")
+    kind, unit = net.mask_kind(store), net.mask_unit(store)
+    fields = (
+        scalar("Input", "int", "k", "first_clock"),
+        integer("interval", "INTERVAL"),
+        integer("stage", net.stages[owner]),
+        integer("steps", "STEPS"),
+        number("row", f"{owner}.units()"),
+        number("skip", f"(r.samples - 1) * {owner}.units() * {unit}"),
+        vector("Input", "unsigned", "mask", f"{name}_mask.to(r)"),
+        vector("Input", "unsigned", "first", f"layout.constants({owner}.first_of_unit(), r.tile)"),
+        vector("Input", "unsigned", "pieces", f"layout.constants(relay_pieces({owner}, r, {workers}), r.tile)"),
+        vector("Output", "unsigned", "found_ids", f"{name}_found[r.index]"),
+        vector("Output", "unsigned", "counts", f"{name}_counts[r.index]"),
+        scalar("Output", "int", "iteration", f"{name}_iteration[r.index][0]"),
+    )
+    title = "Each worker looks for spikes in its share of the masks."
+    _add(net, assembly, store, "relay_forward", "relay_compact", title, fields, {"mask": kind}, net.cost("relay_compact"))
+
+
+def _show(net: Network, assembly: Assembly, store: Store, compute_set: str, *, forward: bool) -> None:
+    """Add the vertices that show windows; forward those of a population first put its step into the store."""
+    joins = forward and not store.external
+    clock = "first_clock" if compute_set != JOIN else f"{store.buffer}_iteration[r.index][0]"
+    fields = _common(net, store, clock) + _offsets(net, store.buses)
+    if joins:
         fields += [integer("stage", net.stages[store.owner]), integer("steps", "STEPS")]
-    template = f"relay_{store.kind}"
-    fields += (_event_fields if store.kind == "events" else _value_fields)(net, store, compacts, forward)
+    found, join = (_event_fields if store.kind == "events" else _value_fields)(net, store, joins, forward)
     near = [i for i, bus in enumerate(store.buses) if bus.gradient is not None and not forward]
+    shown = {index: shown_fields(net, store, index, store.buses[index]) for index in near}
     body: Body = {
-        "compact": [{"id_type": store.id_type}] if compacts and not store.near else [],
-        "compact_near": [compact_fields(net, store)[1]] if compacts and store.near else [],
-        "id_type": store.id_type,
-        "buses": [_bus(net, index, bus, forward) for index, bus in enumerate(store.buses) if index not in near],
-        "near_buses": [shown_fields(net, store, index, store.buses[index], again=False)[1] for index in near],
-        "slot": _slot(store),
+        "join": [join] if joins else [],
+        "buses": [_bus(net, store, index, bus, forward, joins) for index, bus in enumerate(store.buses) if index not in near],
+        "near_buses": [{**near_body, "slot": _slot(store)} for _, near_body in shown.values()],
     }
-    cost = net.cost("relay_values" if store.kind == "values" else "relay_events" if compacts else "relay_input")
-    title = "Compacts what the source sent and shows a step's windows." if compacts else "Shows a step's windows."
-    _add(net, assembly, store, compute_set, template, title, tuple(fields), body, cost)
+    template, cost = ("relay_values", "relay_values") if store.kind == "values" else ("relay_windows", "relay_windows")
+    title = "Puts together what the source sent and shows a step's windows." if joins else "Shows a step's windows."
+    _add(net, assembly, store, compute_set, template, title, tuple(fields + found), body, net.cost(cost))
 
 
 def _add(
@@ -153,38 +202,51 @@ def _add(
 ) -> None:  # fmt: skip
     label = {i.id: i.label for i in net.program.inputs} | {p.id: p.label for p in net.program.populations}
     shown = f"{store.owner} {label.get(store.owner, '')}"
-    prefix = {"relay_events": "RelayEvents", "relay_values": "RelayValues", "next_window": "NextWindow"}[template]
+    prefix = "".join(word.capitalize() for word in template.split("_"))
     name = assembly.codelet(template, prefix, title, shown, fields, cost, body)
-    group = "relays_forward" if "forward" in compute_set else "relays_backward"
+    group = "relays_backward" if "backward" in compute_set else "relays_forward"
     assembly.loop(group, VertexLoop(f"{shown}: {title}", "Relay", "r", f"{store.buffer}_relays", compute_set, name, "r.tile", fields))
 
 
-def _event_fields(net: Network, store: Store, compacts: bool, forward: bool) -> list[Field]:
+def _event_fields(net: Network, store: Store, joins: bool, forward: bool) -> tuple[list[Field], Body]:
     name = store.buffer
-    access: Access = "InOut" if compacts else "Input"
+    access: Access = "InOut" if joins else "Input"
     fields = [
         number("stored", store.stored),
         vector(access, store.id_type, "ids", f"{name}_ids[r.index]", 4),
         vector(access, "unsigned", "numbers", f"{name}_numbers[r.index]"),
     ]
-    if compacts and store.near:
-        fields += compact_fields(net, store)[0]
-    elif store.near and not forward:
+    if store.near and not forward:
         fields.append(vector("Input", "unsigned", "ends", f"{name}_ends[r.index]"))
-    if compacts and not store.near:
+    join: Body = {"id_type": store.id_type, "ids_of_word": 2 if store.id_type == "unsigned short" else 1, "near": [], "head": []}
+    if joins:
+        exact = store.buses[0].mode == "exact"
         fields += [
-            number("words", f"{store.owner}.words()"),
-            vector("Input", "unsigned", "mask", f"Layout::columns({name}_mask, r)"),
-            vector("Input", "unsigned", "first", f"layout.constants({store.owner}.first_of_word, r.tile)"),
+            number("most_spikes", store.width if exact else max(b.capacity for b in store.buses)),
+            number("most", _entries(store)),
+            vector("Input", "unsigned", "pieces", f"layout.constants(relay_pieces({store.owner}, r, {net.workers}), r.tile)"),
+            vector("Input", "unsigned", "found_ids", f"{name}_found[r.index]"),
+            vector("Input", "unsigned", "counts", f"{name}_counts[r.index]"),
         ]
+        if store.near:
+            more, lines = join_near(store)
+            fields += more
+            join |= lines
     for index, bus in enumerate(store.buses):
         if bus.gradient is not None and not forward:
-            fields += shown_fields(net, store, index, bus, again=False)[0]
+            fields += shown_fields(net, store, index, bus)[0]
             continue
         fields += _window_fields(net, store, index, bus)
         if bus.capacity < bus.width and forward:
-            fields.append(scalar("InOut", "unsigned", f"lost{index}", f"{bus.id}_lost[r.index][0]"))
-    return fields
+            fields.append(vector("InOut", "unsigned", f"lost{index}", f"{bus.id}_lost[r.index]"))
+    return fields, join
+
+
+def _entries(store: Store) -> int:
+    """Ids of a step that the store keeps."""
+    if store.buses[0].mode == "exact":
+        return store.width
+    return max([b.capacity for b in store.buses] + [b.gradient.capacity for b in store.buses if b.gradient is not None])
 
 
 def _window_fields(net: Network, store: Store, index: int, bus: BusPlan, again: bool = False) -> list[Field]:
@@ -202,32 +264,43 @@ def _window_fields(net: Network, store: Store, index: int, bus: BusPlan, again: 
     return fields
 
 
-def _value_fields(net: Network, store: Store, compacts: bool, forward: bool) -> list[Field]:
-    name = store.buffer
-    fields = [number("width", store.width), vector("InOut" if compacts else "Input", "float", "store", f"{name}_store[r.index]")]
-    if compacts:
-        fields.append(vector("Input", "float", "now", f"Layout::columns({name}_now, r)"))
-    return fields + [vector("Output", "float", f"window{i}", f"Layout::samples({b.id}_values, r)") for i, b in enumerate(store.buses)]
+def _value_fields(net: Network, store: Store, joins: bool, forward: bool) -> tuple[list[Field], Body]:
+    del net, forward
+    name, owner = store.buffer, store.owner
+    fields = [
+        number("width", store.width),
+        vector("InOut" if joins else "Input", "float", "store", f"{name}_store[r.index]"),
+    ]
+    if joins:
+        fields += [
+            number("tiles", f"{owner}.tiles.size()"),
+            number("row", f"{owner}.most_neurons()"),
+            vector("Input", "unsigned", "first", f"layout.constants({owner}.first_of_tile(), r.tile)"),
+            vector("Input", "float", "now", f"{name}_now.to(r)"),
+        ]
+    windows = [vector("Output", "float", f"window{i}", f"Layout::samples({b.id}_values, r)") for i, b in enumerate(store.buses)]
+    return fields + windows, {}
 
 
-def _bus(net: Network, index: int, bus: BusPlan, forward: bool) -> Body:
+def _bus(net: Network, store: Store, index: int, bus: BusPlan, forward: bool, joins: bool) -> Body:
     """What the relay keeps beside the first window."""
-    start, each, end = [], [], []
-    if net.limited(bus):
-        start = ["unsigned left = 0;"]
-        each = [f"position{index}[s] = n;", "left += all - n;"]
-        end = [f"*more{index} = left;"]
-        if forward:
-            each.append(f"*lost{index} = *lost{index} + (all > n ? (all - 1) / capacity{index} : 0);")
-    elif forward and bus.capacity < bus.width:
-        each = [f"*lost{index} = *lost{index} + (all - n);"]
-    return {
+    body: Body = {
         "index": index,
-        "comment": "Exact: further windows follow." if net.limited(bus) else "One window.",
-        "start": start,
-        "each": each,
-        "end": end,
+        "slot": _slot(store, f"t{index}"),
+        "joined": f"joins && shown{index} && t{index} == finished" if joins else "false",
+        "comment": f"Bus {bus.id}{': exact, further windows follow' if net.limited(bus) else ''}.",
+        "each": [],
+        "first": [],
+        "left": [],
     }
+    if net.limited(bus):
+        body["each"], body["first"] = [f"position{index}[s] = n;"], [f"position{index}[s] = n;"]
+        body["left"] = ["relay_left_joined" if joins else "relay_left"]
+    if forward and bus.kind == "events" and bus.capacity < bus.width:
+        lost = f"(all > n ? (all - 1) / capacity{index} : 0)" if net.limited(bus) else "(all - n)"
+        body["each"].append(f"lost{index}[worker] = lost{index}[worker] + {lost};")
+        body["first"].append(f"lost{index}[worker] = lost{index}[worker] + {lost.replace('all', 'spikes')};")
+    return body
 
 
 def _next_window(net: Network, assembly: Assembly, store: Store, compute_set: str, *, backward: bool) -> None:
@@ -245,7 +318,7 @@ def _next_window(net: Network, assembly: Assembly, store: Store, compute_set: st
         fields.append(vector("Input", "unsigned", "ends", f"{store.buffer}_ends[r.index]"))
     for index, bus in enumerate(limited):
         if bus.gradient is not None and backward:
-            found, shown = shown_fields(net, store, index, bus, again=True)
+            found, shown = next_fields(store, index, bus)
             fields += found
             body["near_buses"].append(shown)
         else:

@@ -10,6 +10,7 @@ from snnc.backends.poplar.losses import loss_sets
 from snnc.backends.poplar.moments import moments
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, scalar, vector
+from snnc.backends.poplar.relays import JOIN, joins
 from snnc.backends.printing import c_literal
 from snnc.compiler.optimizers import Adam, Optimizer
 
@@ -66,7 +67,7 @@ def optimizer_context(optimizer: Optimizer | None) -> Body:
 
 def programs(net: Network) -> list[str]:
     """The engine's programs, as C++: refresh, forward, training step."""
-    lines = ["Sequence forward_step{Execute(relay_forward)};"]
+    lines = [f"Sequence forward_step{{Execute(relay_forward){f', Execute({JOIN})' if joins(net) else ''}}};"]
     if net.rounds:
         lines += [
             "// Exact: further windows as long as one holds more than its capacity.",

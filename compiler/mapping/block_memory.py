@@ -39,8 +39,8 @@ def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples:
     found["gradients"] = found["gradients"] + FLOAT * shares * (learned * neurons + learned_scalars(layer) * groups)
     partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
     found["gradients"] = found["gradients"] + FLOAT * samples * partials * groups
-    masks = sum((2 if source in problem.windowed else 1) for source in layer.sent if source.kind == "spikes")
-    found["history"] = found["history"] + FLOAT * samples * masks * mask_words(neurons, cut.columns)
+    masks = sum(mask_words(neurons, cut.columns, near=source in problem.windowed) for source in layer.sent if source.kind == "spikes")
+    found["history"] = found["history"] + FLOAT * samples * masks
     for name, size in indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups)).items():
         found[name] = found.get(name, 0 * groups) + size
     return found

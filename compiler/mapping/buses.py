@@ -84,10 +84,14 @@ def make_buses(
 
 
 def store_bytes(source: Source, buses: Sequence[Bus], steps: int, mode: Mode, windowed: frozenset[str] = frozenset()) -> int:
-    """Bytes of one sample on a relay: its sequence and the windows of its buses; `windowed` as :func:`sequence_bytes` takes it."""
+    """Bytes of one sample on a relay: its sequence, what its workers find in the masks of a step, and the windows of its buses.
+
+    `windowed` as :func:`sequence_bytes` takes it.
+    """
     mine = [bus for bus in buses if bus.source == source]
     returned = sum(bus.near_bytes + bus.returned_bytes for bus in mine if bus.id in windowed)
-    return sequence_bytes(source, buses, steps, mode, windowed) + sum(bus.window_bytes for bus in mine) + returned
+    found = 4 * source.width + 2 * COUNT_BYTES if source.kind == "spikes" and not source.external else 0
+    return sequence_bytes(source, buses, steps, mode, windowed) + found + sum(bus.window_bytes for bus in mine) + returned
 
 
 def sequence_bytes(source: Source, buses: Sequence[Bus], steps: int, mode: Mode, windowed: frozenset[str] = frozenset()) -> int:

@@ -382,12 +382,16 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
     copy_floats = 2  # load, store and branch for two floats, rounded up
     adam = 19  # load g, m, v, w; 12 products and sums; square root and division 10 each; store m, v, w, 0; halved
     return {
-        # four words: four loads, three ors, test, advance, branch; with a spike: load, test and first id of each, jump
-        # an id: count zeros (3, one shared with clearing the bit), clear it, add the first, count, test for half a word (2), branch, and
-        # for every second one test for room (2), shift, or, store, for the others a move and a jump
-        "relay_events": CodeletCost(start=20, idle=8, sample=12, word=10, word_hit=12, id=13, element=copy_ids),
-        "relay_input": CodeletCost(start=16, idle=8, sample=8, element=copy_ids),
-        "relay_values": CodeletCost(start=16, idle=8, sample=6, element=copy_floats),
+        # a piece: its nine numbers, addresses, two counts stored, loops; a run of words: pointers, loop set-up, test;
+        # four words: four loads, three ors, branch, loop; with a bit: load of each and of its first id, test, jump; a word alone: load,
+        # test, loop; an id: count zeros, add the first, store, shift, exclusive or, branch, and for a step downwards one more
+        "relay_compact": CodeletCost(start=24, idle=12, sample=24, row=8, word=9, word_hit=16, single=4, id=7),
+        # a list: its number, the smaller of two, addresses, first word and span; a run of words that is copied: loop set-up; a word: load,
+        # store, branch. Joining a piece: its numbers, limits, what comes behind it; a count: two loads, two sums, two tests; a word of two
+        # ids: two loads, shift, or, store, test, store, branch. What is left over: load, compare, subtract, add, branch
+        "relay_windows": CodeletCost(start=24, sample=16, run=4, element=copy_ids, row=32, value=8, word=8, choice=6),
+        # a row: its tile and sample, addresses, loop set-up; a value: load, store, store in a window, branch
+        "relay_values": CodeletCost(start=24, row=12, value=4, element=copy_floats),
         "next_window": CodeletCost(start=16, idle=8, sample=8, element=next_ids),
         # two elements: set-up of the inner loop, store, advance; each row that is added: load, add
         "reduce_partials": CodeletCost(start=16, row=6, product=2),

@@ -39,13 +39,27 @@ def ceil_div(a: Any, b: Any) -> Any:
     return -(-a // b)
 
 
-def mask_words(neurons: Any, limit: int) -> Ints:
-    """32-bit words of spike bits a sample on a tile that holds `neurons`: whole words for each column group."""
+def mask_units(neurons: Any, limit: int) -> Ints:
+    """Mask units a sample, of 32 neurons each, on a tile that holds `neurons`: as many for each column group as the largest one needs."""
     n = np.asarray(neurons, dtype=np.int64)
     groups = np.maximum(column_groups(n, limit), 1)
-    larger = n % groups
-    words: Ints = larger * ceil_div(n // groups + 1, 32) + (groups - larger) * ceil_div(n // groups, 32)
-    return words
+    found: Ints = groups * ceil_div(ceil_div(n, groups), 32)
+    return found
+
+
+def mask_unit(count: Any, *, near: bool) -> Any:
+    """32-bit words of a mask unit where the largest column group has `count` neurons.
+
+    One bit a neuron; with `near` a second one for each, in the other half of the word as long as 16 bits suffice.
+    """
+    return 1 + (np.asarray(count) > 16) * near
+
+
+def mask_words(neurons: Any, limit: int, *, near: bool = False) -> Ints:
+    """32-bit words of mask bits a sample on a tile that holds `neurons`, the fullest one of its population."""
+    n = np.asarray(neurons, dtype=np.int64)
+    found: Ints = mask_units(n, limit) * mask_unit(ceil_div(n, np.maximum(column_groups(n, limit), 1)), near=near)
+    return found
 
 
 def split(total: int, parts: int) -> Iterator[tuple[int, int]]:

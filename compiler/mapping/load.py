@@ -11,6 +11,8 @@ import numpy as np
 from snnc.compiler.mapping.grouping import Floats, Ints
 from snnc.compiler.mapping.problem import Problem
 
+SUPERVISOR: Final = 11.0
+"""Tile cycles in which the supervisor starts all workers on one vertex (docs/reference/emulator.md)."""
 DEALT: Final = 300_000
 """Vertices of all iterations that are dealt to workers one by one; of more, those of some iterations, which tell how well it goes."""
 
@@ -26,6 +28,7 @@ class Load:
         self._tiles: list[Ints] = []
         self._kinds: list[Ints] = []
         self._cycles: list[Floats] = []
+        self._shared: list[bool] = []
         self._number = 0
 
     def add(self, tiles: Ints | int, cycles: Any, number: Any = 1) -> None:
@@ -35,11 +38,16 @@ class Load:
         times = np.broadcast_to(np.asarray(number, dtype=np.int64), where.shape)
         self.add_kinds(np.repeat(where, times), np.repeat(kind.reshape(-1), times), different[:, None])
 
-    def add_kinds(self, tiles: Ints, kind: Ints, cycles: Floats) -> None:
-        """Add vertices: the tile and the kind of each, and the cycles of every kind in all iterations, [kinds, iterations or 1]."""
+    def add_kinds(self, tiles: Ints, kind: Ints, cycles: Floats, *, shared: bool = False) -> None:
+        """Add vertices: the tile and the kind of each, and the cycles of every kind in all iterations, [kinds, iterations or 1].
+
+        All workers of a tile share a `shared` vertex, of which the slowest takes so many cycles. Such vertices run one after the other,
+        before those that one worker runs.
+        """
         self._tiles.append(tiles)
         self._kinds.append(kind + self._number)
         self._cycles.append(cycles)
+        self._shared += [shared] * len(cycles)
         self._number += len(cycles)
 
     @property
@@ -60,7 +68,9 @@ class Load:
     def total(self) -> Floats:
         """Worker cycles of all vertices of each tile, in the mean over iterations."""
         tiles, kind, cycles = self._all
-        found: Floats = np.bincount(tiles, weights=cycles.mean(axis=1)[kind], minlength=self.problem.target.tiles).astype(np.float64)
+        mean, workers = cycles.mean(axis=1), self.problem.target.workers
+        each = np.where(np.array(self._shared, dtype=bool), workers * mean + SUPERVISOR, mean)
+        found: Floats = np.bincount(tiles, weights=each[kind], minlength=self.problem.target.tiles).astype(np.float64)
         return found
 
     @cached_property
@@ -93,8 +103,14 @@ class Load:
         here = place[tiles]
         mine = np.flatnonzero(here >= 0)
         mine = mine[np.argsort(here[mine], kind="stable")]
+        where, vertices = here[mine], kind[mine]
+        serial = np.array(self._shared, dtype=bool)[vertices]
         workers = self.problem.target.workers
-        return _Alike(used, of_tile.reshape(-1), workers * makespans(here[mine], cycles[kind[mine]], len(one), workers))
+        spans = workers * makespans(where[~serial], cycles[vertices[~serial]], len(one), workers)
+        if serial.any():
+            spans = spans + np.zeros((len(one), cycles.shape[1]))
+            np.add.at(spans, where[serial], workers * cycles[vertices[serial]] + SUPERVISOR)
+        return _Alike(used, of_tile.reshape(-1), spans)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,17 +128,19 @@ def makespans(where: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
     Parameters
     ----------
     where
-        Tile of every vertex, ascending; none of the `tiles` is without.
+        Tile of every vertex, ascending.
     cycles
         [vertices, iterations].
     tiles, workers
         Number of tiles, workers of each.
     """
+    found: Floats = np.zeros((tiles, cycles.shape[1]))
     if not len(where):
-        return np.zeros((0, 1))
+        return found
     counts = np.bincount(where, minlength=tiles)
     begin = np.cumsum(counts) - counts
-    found: Floats = np.maximum.reduceat(cycles, begin, axis=0)
+    some = np.flatnonzero(counts)
+    found[some] = np.maximum.reduceat(cycles, begin[some], axis=0)
     crowded = np.flatnonzero(counts > workers)
     most = DEALT // max(int(counts[crowded].sum()), 1)
     for tile in crowded.tolist():

@@ -23,7 +23,8 @@ from snnc.compiler.mapping.indexed_traffic import (
 from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.network import learned_rows, learned_scalars
 from snnc.compiler.mapping.problem import Problem
-from snnc.compiler.mapping.relays import relay_cycles, relay_words
+from snnc.compiler.mapping.relay_cycles import mask_rows
+from snnc.compiler.mapping.relay_workers import relay_cycles
 from snnc.compiler.mapping.shapes import shapes
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.timeline import Sums
@@ -78,13 +79,14 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     runs = problem.schedule.iterations(problem.steps)
     found = [
         _clock_copy(layout, "forward: start", "forward"),
-        Step("forward: relays", "forward", runs, relay_load(layout, compact=True), with_clock(layout, masks_to_relays(layout))),
+        Step("forward: relays", "forward", runs, relay_load(layout, "masks"), with_clock(layout, masks_to_relays(layout))),
+        *_joined_windows(layout, runs),
         *_overflow_test(layout, "forward", runs),
         Step("forward: neurons", "forward", runs, block_load(layout, "forward"), with_clock(layout, windows_to_blocks(layout))),
     ]
     if not problem.training:
         return tuple(found)
-    sources = relay_load(layout, compact=False)
+    sources = relay_load(layout, "backward")
     add_blocks(layout, sources, "source_gradient")
     add_last_sums(layout, sources)
     into_relays = with_clock(layout, deltas_to_sources(layout))
@@ -179,16 +181,29 @@ def _clocked(layout: Layout) -> Load:
     return load
 
 
-def relay_load(layout: Layout, *, compact: bool) -> Load:
-    """Relays, one vertex each, and the clock; `compact` when masks become ids as well."""
-    problem, load = layout.problem, _clocked(layout)
+def relay_load(layout: Layout, part: str) -> Load:
+    """Relays, one vertex each, and the clock.
+
+    "masks" is what runs when spikes arrive: relays of populations look through masks, all others show windows; "windows", where those
+    relays put together what they found; "backward", where all show windows again.
+    """
+    problem, load = layout.problem, _clocked(layout) if part != "windows" else Load(layout.problem)
     for source in problem.network.sources:
-        relays, words = layout.relays[source], relay_words(problem, source, layout.ranges)
+        rows = None if source.external else mask_rows(problem, source, layout.range_by_id(source.owner))
+        if part == "windows" and not (rows and source.kind == "spikes"):
+            continue
+        relays = layout.relays[source]
         samples = tuple((relay.sample, relay.samples) for relay in relays)
-        make = partial(relay_cycles, problem, source, words, samples, compact=compact)
-        cycles = problem.kept.get((source.buffer, words, compact, samples), make)
-        load.add_kinds(np.array([relay.tile for relay in relays]), np.arange(len(relays)), cycles)
+        make = partial(relay_cycles, problem, source, rows if part != "backward" else None, samples, part)
+        cycles = problem.kept.get((source.buffer, rows, part, samples), make)
+        load.add_kinds(np.array([relay.tile for relay in relays]), np.arange(len(relays)), cycles, shared=True)
     return load
+
+
+def _joined_windows(layout: Layout, runs: int) -> tuple[Step, ...]:
+    """What the workers of relays found becomes one list; nothing moves before it."""
+    load = relay_load(layout, "windows")
+    return (Step("forward: windows", "forward", runs, load, Traffic.none(layout.problem)),) if load.vertices else ()
 
 
 def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:

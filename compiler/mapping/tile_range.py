@@ -45,6 +45,11 @@ class TileRange:
         return len(self.neurons)
 
     @cached_property
+    def most_samples(self) -> int:
+        """Samples of the largest replica."""
+        return max(count for _, count in self.samples)
+
+    @cached_property
     def tiles(self) -> Ints:
         """All tiles, replica after replica."""
         found: Ints = (np.asarray(self.starts, dtype=np.int64)[:, None] + np.arange(self.width)).ravel()

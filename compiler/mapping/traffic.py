@@ -1,10 +1,10 @@
 """Bytes and fragments that the exchange before each superstep brings to every tile.
 
-A fragment is a piece that is contiguous where it is sent and where it is received. Assumed layouts: masks and deltas are stored
-by column group (``[groups][batch][...]``), so a reader takes one fragment from each column group; a window is two fragments
-(ids, counts) from each relay, one for values; copied weights are one fragment from each column group. A tile reads the samples of its
-replica only. Records and their adjoints
-are stored by column group and sample (``[groups][batch][T][...]``), so a sample's loss takes one fragment from each column group.
+A fragment is a piece that is contiguous where it is sent and where it is received. Assumed layouts: deltas are stored by column group
+(``[groups][batch][...]``), so a reader takes one fragment from each column group; masks and values by tile (``[tiles][batch][...]``), so a
+relay takes one from each tile; a window is two fragments (ids, counts) from each relay, one for values; copied weights are one fragment
+from each column group. A tile reads the samples of its replica only. Records and their adjoints are stored by column group and sample
+(``[groups][batch][T][...]``), so a sample's loss takes one fragment from each column group.
 Data that lies on the reading tile is not moved.
 """
 
@@ -23,13 +23,14 @@ from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.gradient_counts import returned_buses
 from snnc.compiler.mapping.gradient_windows import Reduction, reductions
-from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, mask_words, sample_groups
+from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, sample_groups
 from snnc.compiler.mapping.indexed_cycles import Holdings, estimated
 from snnc.compiler.mapping.indexed_owners import Ownership
 from snnc.compiler.mapping.links import Flows
 from snnc.compiler.mapping.network import Layer, Source, learned_rows, learned_scalars
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.relay_cycles import mask_rows
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.plan import Relay
 
@@ -157,31 +158,6 @@ class Layout:
         return self.placement.chips > 1
 
 
-@dataclass(frozen=True, eq=False)
-class Held:
-    """What each tile of a replica of `where` holds for one sample: bytes and fragments."""
-
-    layout: Layout
-    where: TileRange
-    bytes: Ints
-    pieces: Ints
-
-    @cached_property
-    def all_bytes(self) -> int:
-        """Of all tiles."""
-        return int(self.bytes.sum())
-
-    @cached_property
-    def all_pieces(self) -> int:
-        """Of all tiles."""
-        return int(self.pieces.sum())
-
-    @cached_property
-    def by_chip(self) -> list[dict[int, float]]:
-        """Bytes on each chip, for each replica."""
-        return [self.layout.by_chip(self.where.of(replica), self.bytes) for replica in range(self.where.replicas)]
-
-
 def common(a: tuple[int, int], b: tuple[int, int]) -> int:
     """Samples that two (first, count) have in common."""
     return max(0, min(a[0] + a[1], b[0] + b[1]) - max(a[0], b[0]))
@@ -213,29 +189,27 @@ def masks_to_relays(layout: Layout) -> Traffic:
     for layer in layout.problem.network.layers:
         where = layout.range_of(layer)
         for source in layer.sent:
-            rows = mask_words(where.neurons, where.columns) if source.kind == "spikes" else where.neurons
-            masks = 2 if source in layout.problem.windowed else 1
-            held = Held(layout, where, FLOAT * masks * rows, rows)
+            row = FLOAT * mask_rows(layout.problem, source, where).row_words
+            ones = np.ones(where.width)
+            chips = [layout.by_chip(where.of(r), ones) for r in range(where.replicas)] if layout.several_chips else []
             for relay in layout.relays[source]:
-                _gather(layout, traffic, where, relay.tile, (relay.sample, relay.samples), held)
-            traffic.sent[where.tiles] += FLOAT * where.tile_samples * np.tile(masks * rows, where.replicas)
+                _gather(layout, traffic, where, relay, row, chips)
+            traffic.sent[where.tiles] += row * where.tile_samples
     return traffic
 
 
-def _gather(layout: Layout, traffic: Traffic, where: TileRange, tile: int, samples: tuple[int, int], held: Held) -> None:
-    """`tile` receives some samples of the rows ``[samples of a replica]`` that the tiles of `where` hold; of a mask both bits together.
+def _gather(layout: Layout, traffic: Traffic, where: TileRange, relay: Relay, row: int, chips: list[dict[int, float]]) -> None:
+    """A relay receives its samples, `row` bytes each, of all tiles of `where` but its own: one piece from each.
 
-    Rows of one tile follow each other: all their samples are one piece, fewer are one piece a row.
+    `chips` are the tiles of each replica on each chip.
     """
+    samples = (relay.sample, relay.samples)
     for replica in where.replicas_with(*samples):
+        others = where.width - (where.index_of(replica, relay.tile) is not None)
         overlap = common(where.samples[replica], samples)
-        own = where.index_of(replica, tile)
-        whole = overlap == where.samples[replica][1]
-        mine = (0, 0, 0) if own is None else (int(held.bytes[own]), int(held.pieces[own]), 1)
-        pieces = len(where.neurons) - mine[2] if whole else held.all_pieces - mine[1]
-        traffic.add(tile, overlap * (held.all_bytes - mine[0]), pieces)
-        for chip, size in held.by_chip[replica].items() if layout.several_chips else ():
-            traffic.flows.send(chip, (layout.chip_of(tile),), overlap * size)
+        traffic.add(relay.tile, overlap * row * others, others)
+        for chip, tiles in chips[replica].items() if chips else ():
+            traffic.flows.send(chip, (layout.chip_of(relay.tile),), overlap * row * tiles)
 
 
 def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
