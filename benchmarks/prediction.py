@@ -45,8 +45,9 @@ STEPS_OF_PHASE: Final[Mapping[str, str]] = {
     "backward: next windows": r"BN\b",
     "update: private gradients": r"U1 private\b",
     "update: optimiser": r"U1 update\b",
-    "update: replicas": r"copy (\S+) to \1$",
-    "update: weight copies": r"copy \S+ to \S+_(rows|copies)$",
+    "update: replicas": r"U2 replicas\b",
+    "update: shared numbers": r"U2 shared\b",
+    "update: weight copies": r"U2 weights\b",
 }
 """Phase of a plan to the steps of the emulator's profile; the first phase that fits has a step (the two starts: one each)."""
 COUNTED: Final[Mapping[str, tuple[str, ...]]] = {

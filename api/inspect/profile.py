@@ -23,8 +23,9 @@ CODES: Final[Mapping[str, str]] = {
     "backward: reduction": r"B3\b",
     "update: private gradients": r"U1 private\b",
     "update: optimiser": r"U1\b",
-    "update: replicas": r"copy (\S+) to \1$",
-    "update: weight copies": r"(U2|copy)\b",
+    "update: replicas": r"U2 replicas\b",
+    "update: shared numbers": r"U2 shared\b",
+    "update: weight copies": r"U2 weights\b",
 }
 """Name of a phase to what its compute sets and copies in the emitted program begin with; the first phase that fits has them."""
 COUNTED: Final[Mapping[str, tuple[str, ...]]] = {

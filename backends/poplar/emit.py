@@ -18,13 +18,13 @@ from snnc.backends.poplar.losses import add_loss, loss_sets
 from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.names import c_string, comment_text
 from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.parameters import add_parameters
+from snnc.backends.poplar.parameters import WEIGHT_ROWS, add_parameters
 from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.relays import JOIN, add_relays, counter_name, joins
 from snnc.backends.poplar.schedule import add_clocks, optimizer_context, programs
 from snnc.backends.poplar.tables import initial_values, plan_tables, safetensors, safetensors_header
 from snnc.backends.project import Chunk, whole_folder, write_file
-from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, VALUE_SWEEP
+from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP
 from snnc.compiler.mapping.plan_json import plan_to_json
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
@@ -53,7 +53,7 @@ GROUPS: Final = {
     "backward": ("add_backward_neurons", "B1 and B2: gradients of sources, adjoints of equations, gradients of weights."),
     "reduction": ("add_reduction", "B3, and B1 on relays: the sums of partial input gradients."),
     "loss": ("add_loss", "L1 and L2: the loss of each sample, and their sum."),
-    "update": ("add_update", "U1: the optimiser, where the parameters lie."),
+    "update": ("add_update", "U1 and U2: the optimiser, where the parameters lie; their rows go to sources."),
     "start": ("add_start", "Currents start at zero."),
 }
 
@@ -119,6 +119,8 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
         extras.append({"template": f"loss_{loss['title']}", "loss": loss, "cost": net.cost("loss"), "scores": net.cost("loss_scores")})
         extras.append({"template": "loss_sum", "cost": net.cost("reduce")})
         extras.append({"template": "sum_private", "cost": net.cost("update")})
+        if net.copied_rows:
+            extras.append({"template": "weight_rows", "cost": net.cost("weight_rows")})
         if any(net.weight_gradient(id_) for id_ in net.indexed):
             extras.append({"template": "sum_pieces", "cost": net.cost("sum_pieces")})
         name = optimizer.name if optimizer is not None else "sgd"
@@ -152,6 +154,7 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in net.program.inputs],
         "clock": CLOCK,
         "indexed": bool(net.indexed),
+        "summands": SUMMANDS,
         "sweep": {"events": EVENT_SWEEP, "values": VALUE_SWEEP, "samples": SAMPLE_SWEEP},
     }
 
@@ -191,6 +194,8 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
         names |= {"sum_private_gradients": "U1 private gradients", "update_parameters": "U1 update"}
         if any(net.weight_gradient(id_) for id_ in net.indexed):
             names |= {"sum_shared_gradients": "U1 shared gradients"}
+        if net.copied_rows:
+            names |= {WEIGHT_ROWS: "U2 weights to sources"}
     if any(b.gradient is not None for b in net.plan.buses):
         names |= {REDUCE: "B3 reduction"}
     if net.backward_rounds:

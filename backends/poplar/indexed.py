@@ -136,7 +136,7 @@ def _add_theta(net: Network, assembly: Assembly, found: IndexedConnection, at: i
     _owned(assembly, owners, f"{id_}_theta", f"weights and biases of {connection.label}")
     for side in _sides(found):
         assembly.variable("Parts", f"{side}_copy", f'{side}.copies(graph, "{side}_copy")', "what each group uses of them")
-        assembly.refresh.append(f"refresh.add(program::Copy({side}.from({id_}_theta.all), {side}_copy.all));")
+        assembly.refresh.append(f"to_readers.add({side}.from({id_}_theta.all), {side}_copy.all);")
     _shown(net, assembly, found, "PARAMETER", "", "theta", at + 1, writable=True)
     if not net.weight_gradient(id_):
         return

@@ -134,17 +134,33 @@ class Network:
 
     def input_gradient(self, connection: str) -> bool:
         """Whether the gradient of a connection's source is formed."""
-        return self.training and any(isinstance(op, InputGradient) and op.connection == connection for op in self.program.backward)
+        return self.training and connection in self._input_gradients
+
+    @cached_property
+    def _input_gradients(self) -> frozenset[str]:
+        """Connections whose source's gradient is formed, if anything is."""
+        return frozenset(op.connection for op in self.program.backward if isinstance(op, InputGradient))
+
+    @cached_property
+    def _weight_gradients(self) -> frozenset[str]:
+        """Connections whose weight's gradient is formed, or that of a bias that only they add."""
+        kinds = WeightGradient | ConvolveBiasGradient | RescaleBiasGradient
+        return frozenset(op.connection for op in self.program.backward if isinstance(op, kinds))
 
     def returns(self, connection: str) -> bool:
         """Whether the gradient of a connection's source comes back in windows, as partial products with the target's own weights."""
-        info = next(c for c in self.program.connections if c.id == connection)
-        return self.training and info.kind == "dense" and self.buses[connection].gradient is not None and self.input_gradient(connection)
+        given = self.training and self.buses[connection].gradient is not None and self.input_gradient(connection)
+        return given and next(c for c in self.program.connections if c.id == connection).kind == "dense"
+
+    @cached_property
+    def copied_rows(self) -> tuple[ConnectionInfo, ...]:
+        """Dense connections whose weights lie with their source too."""
+        kept = (c for c in self.program.connections if c.kind == "dense" and c.weight and c.id not in self.indexed)
+        return tuple(c for c in kept if self.input_gradient(c.id) and not self.returns(c.id))
 
     def weight_gradient(self, connection: str) -> bool:
         """Whether the gradient of a connection's weight, or of a bias that only this connection adds, is formed."""
-        kinds = WeightGradient | ConvolveBiasGradient | RescaleBiasGradient
-        return self.training and any(isinstance(op, kinds) and op.connection == connection for op in self.program.backward)
+        return self.training and connection in self._weight_gradients
 
     def offset(self, connection: str) -> int:
         """First target neuron of a one-to-one connection."""

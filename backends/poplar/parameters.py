@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from snnc.backends.poplar.links import is_shared
 from snnc.backends.poplar.moments import moments
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Field, VertexLoop, number, vector
 from snnc.compiler.step_program import ConnectionInfo
+
+WEIGHT_ROWS: Final = "weights_to_sources"
+"""The compute set that brings weights to their sources."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +81,10 @@ def add_parameters(net: Network, assembly: Assembly) -> None:
             _gradient(net, assembly, placed)
             _update(net, assembly, placed)
     for connection in net.program.connections:
-        indexed = connection.id in net.indexed
-        if connection.weight and net.input_gradient(connection.id) and not indexed and not net.returns(connection.id):
-            _source_copy(net, assembly, connection, connection.weight)
+        if connection in net.copied_rows:
+            _source_rows(net, assembly, connection)
+        elif connection.weight and connection.kind != "dense" and connection.id not in net.indexed and net.input_gradient(connection.id):
+            _source_numbers(net, assembly, connection, connection.weight)
 
 
 def _shape(placed: Placed) -> str:
@@ -92,12 +97,12 @@ def _variables(assembly: Assembly, placed: Placed) -> None:
     if placed.form == "shared":
         assembly.variable("Tensor", name, f'layout.on_tile(poplar::FLOAT, {{1}}, "{name}", {p}.groups[0].tile)', comment)
         assembly.variable("Parts", f"{name}_copies", f'layout.group_numbers({p}, "{name}_copies")', "the same number on every tile")
-        assembly.refresh.append(f"refresh.add(program::Copy({name}.broadcast({p}.groups.size(), 0), {name}_copies.all));")
+        assembly.refresh.append(f"to_readers.add({name}.broadcast({p}.groups.size(), 0), {name}_copies.all);")
         whole = name
     else:
         assembly.variable("Parts", name, f'layout.{placed.kept}({p}, "{name}", {placed.rows})', comment)
         if placed.learned:
-            assembly.refresh.append(f"refresh.add(spread({p}, {name}));")
+            assembly.refresh.append(f"spread({p}, {name}, to_replicas);")
         whole = f"{name}.all"
     assembly.tensors.append(f'tensor("{name}", SNNC_PARAMETER, {_shape(placed)}, {whole}, {placed.order}, true);')
 
@@ -151,19 +156,30 @@ def _update(net: Network, assembly: Assembly, placed: Placed) -> None:
     assembly.loop("update", VertexLoop(placed.label, "Group", "g", groups, "update_parameters", "Update", tile, tuple(fields)))
 
 
-def _source_copy(net: Network, assembly: Assembly, connection: ConnectionInfo, weight: str) -> None:
-    """Copy the weights to the tiles of their source, which forms the input gradient there."""
+def _source_numbers(net: Network, assembly: Assembly, connection: ConnectionInfo, weight: str) -> None:
+    """Copy the weights of a one-to-one connection to the tiles of their source, which forms the input gradient there."""
     source, target, rows = connection.source, connection.target, f"{weight}_rows"
-    inputs = net.size(connection.source_buffer)
-    if connection.kind == "dense":
-        assembly.variable(
-            "Parts", rows, f'layout.source_rows({source}, "{rows}", {net.neurons[target]})', "the same weights, by rows, with their source"
-        )
-        assembly.refresh.append(f"refresh.add(program::Copy(Layout::rows_of({source}, {target}, {weight}, {inputs}), {rows}.all));")
-    elif net.size(weight) == 1:
+    if net.size(weight) == 1:
         assembly.variable("Parts", rows, f'layout.group_numbers({source}, "{rows}")', "the same number with the source")
-        assembly.refresh.append(f"refresh.add(program::Copy({weight}.broadcast({source}.groups.size(), 0), {rows}.all));")
+        assembly.refresh.append(f"to_readers.add({weight}.broadcast({source}.groups.size(), 0), {rows}.all);")
     else:
         offset = net.offset(connection.id)
         assembly.variable("Parts", rows, f'layout.source_rows({source}, "{rows}", 1)', "the same weights with their source")
-        assembly.refresh.append(f"refresh.add(program::Copy(Layout::pairs_of({source}, {target}, {weight}, {offset}), {rows}.all));")
+        assembly.refresh.append(f"to_readers.add(Layout::pairs_of({source}, {target}, {weight}, {offset}), {rows}.all);")
+
+
+def _source_rows(net: Network, assembly: Assembly, connection: ConnectionInfo) -> None:
+    """A tile of the source reads its rows of all column groups, each in one piece or two, and puts them in order."""
+    source, target, rows = connection.source, connection.target, f"{connection.weight}_rows"
+    inputs, outputs = net.size(connection.source_buffer), net.neurons[target]
+    assembly.variable("Parts", rows, f'layout.source_rows({source}, "{rows}", {outputs})', "the same weights, by rows, with their source")
+    fields = (
+        vector("Input", "float", "pieces", f"Layout::rows_of({source}, h, {target}, {connection.weight}, {inputs})"),
+        vector("Input", "unsigned", "runs", f"layout.constants(runs_of_tiles({target}), h.tile)"),
+        vector("Output", "float", "rows", f"{rows}.range(h.begin, h.end)"),
+        number("count", "h.count"),
+        number("outputs", outputs),
+        number("length", f"runs_of_tiles({target}).size()"),
+    )
+    loop = VertexLoop(connection.label, "Home", "h", f"{source}.homes", WEIGHT_ROWS, "WeightRows", "h.tile", fields)
+    assembly.loop("update", loop)

@@ -96,6 +96,7 @@ class Assembly:
     tensors: list[str] = field(default_factory=list)
     refresh: list[str] = field(default_factory=list)
     start: list[str] = field(default_factory=list)
+    _by_key: dict[str, Codelet] = field(default_factory=dict)
 
     def variable(self, kind: str, name: str, value: str, comment: str = "") -> str:
         """Declare a member once and return its name."""
@@ -113,13 +114,14 @@ class Assembly:
     def codelet(self, template: str, prefix: str, title: str, serves: str, fields: tuple[Field, ...], cost: CodeletCost, body: Body) -> str:
         """Return the name of the class for this structure, a new one when none is equal."""
         key = _key(template, fields, cost, body)
-        for known in self.codelets:
-            if _key(known.template, known.fields, known.cost, known.body) == key:
-                known.serves.extend({serves}.difference(known.serves))
-                return known.name
-        name = f"{prefix}{sum(c.template == template for c in self.codelets)}"
-        self.codelets.append(Codelet(name, template, title, [serves], fields, cost, body))
-        return name
+        known = self._by_key.get(key)
+        if known is None:
+            known = Codelet(f"{prefix}{sum(c.template == template for c in self.codelets)}", template, title, [], fields, cost, body)
+            self._by_key[key] = known
+            self.codelets.append(known)
+        if serves not in known.serves:
+            known.serves.append(serves)
+        return known.name
 
     def loop(self, group: str, loop: VertexLoop) -> None:
         """Add vertices to the section `group`."""

@@ -9,6 +9,7 @@ from snnc.backends.poplar.gradient_windows import REDUCE
 from snnc.backends.poplar.losses import loss_sets
 from snnc.backends.poplar.moments import moments
 from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.parameters import WEIGHT_ROWS
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, scalar, vector
 from snnc.backends.poplar.relays import JOIN, joins
 from snnc.backends.printing import c_literal
@@ -67,7 +68,13 @@ def optimizer_context(optimizer: Optimizer | None) -> Body:
 
 def programs(net: Network) -> list[str]:
     """The engine's programs, as C++: refresh, forward, training step."""
-    lines = [f"Sequence forward_step{{Execute(relay_forward){f', Execute({JOIN})' if joins(net) else ''}}};"]
+    lines = [
+        "Sequence refresh;",
+        'to_replicas.end(refresh, "U2 replicas");',
+        'to_readers.end(refresh, "U2 shared numbers");',
+        *([f"refresh.add(Execute({WEIGHT_ROWS}));"] if net.copied_rows else []),
+        f"Sequence forward_step{{Execute(relay_forward){f', Execute({JOIN})' if joins(net) else ''}}};",
+    ]
     if net.rounds:
         lines += [
             "// Exact: further windows as long as one holds more than its capacity.",

@@ -9,7 +9,16 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.mapping.block_memory import FLOAT
-from snnc.compiler.mapping.cost import EVENT_SWEEP, SAMPLE_SWEEP, VALUE_SWEEP, column_pairs, column_sweeps, worker_cycles
+from snnc.compiler.mapping.cost import (
+    EVENT_SWEEP,
+    SAMPLE_SWEEP,
+    SUMMANDS,
+    VALUE_SWEEP,
+    CodeletCost,
+    column_pairs,
+    column_sweeps,
+    worker_cycles,
+)
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.gradient_counts import near_counts, returned_buses, returned_counts
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
@@ -171,11 +180,20 @@ def _received(problem: Problem, layer: Layer, samples: int) -> dict[str, float]:
 
 
 def _update(problem: Problem, layer: Layer, cut: Cut, neurons: Ints) -> Floats:
-    """Private gradients are summed, shares travel between replicas; one update serves all steps."""
+    """Private gradients are summed, shares travel between replicas and are updated; one update serves all steps."""
     learned = sum(learned_elements(layer).values()) if problem.training else 0
     elements = learned * neurons
     shares = sample_groups(neurons, cut.columns, problem.target.workers, cut.samples(problem.batch))
-    summed = elements / 2 * (shares - 1 + (cut.replicas - 1) / cut.replicas) * problem.costs["update"].product if learned else 0.0
-    moved = 2 * FLOAT * elements * (1 - 1 / cut.replicas) / problem.target.exchange_bytes_per_cycle
-    found: Floats = (summed + moved) / problem.schedule.iterations(problem.steps) + 0.0 * neurons
+    summed = moved = updated = 0.0 * neurons
+    if learned:
+        cost = problem.costs["update"]
+        summed = elements / 2 * (_sum_of_pair(cost, shares) + _sum_of_pair(cost, cut.replicas) / cut.replicas)
+        moved = 2 * FLOAT * elements * (1 - 1 / cut.replicas) / problem.target.exchange_bytes_per_cycle
+        updated = elements / cut.replicas * cost.element
+    found: Floats = (summed + moved + updated) / problem.schedule.iterations(problem.steps) + 0.0 * neurons
     return found
+
+
+def _sum_of_pair(cost: CodeletCost, parts: Any) -> Any:
+    """Worker cycles to add up `parts` gradients of two elements."""
+    return cost.row * ceil_div(parts - 1, SUMMANDS) + cost.product * (parts - 1)

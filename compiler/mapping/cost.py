@@ -46,11 +46,13 @@ codelet             samples    events     sweeps; rows / products     neurons   
                                           of 4, 2, 1 columns (dots:
                                           x outputs/2); count
                                           x outputs/2 products
-``relay_events``    of vertex  0          0                           0                         four mask words (word), such with a
-                                                                                                spike (hit), ids written (id), words
-                                                                                                of ids copied to windows (element)
-``relay_input``     of vertex  0          0                           0                         words of ids copied (element)
-``relay_values``    of vertex  0          0                           0                         floats copied (element)
+``relay_compact``   pieces     0          runs of words / 0           0                         four mask words (word), such with a
+                                                                                                bit (hit), words read alone (single),
+                                                                                                ids found (id)
+``relay_windows``   lists      0          pieces that are joined / 0  0                         words copied to windows (element), runs
+                                                                                                of those (run); counts summed (value)
+                                                                                                and words of ids joined (word)
+``relay_values``    0          0          rows of a sample / 0        0                         floats kept (value), shown (element)
 ``next_window``     of vertex  0          0                           0                         ids copied (element)
 ``reduce_partials`` 0          0          pairs of entries / pairs    0                         0
                                           x producers
@@ -59,15 +61,19 @@ codelet             samples    events     sweeps; rows / products     neurons   
 ``loss_scores``     classes    0          0                           0                         classes x steps (element)
 ``loss``            classes    0          steps (row)                 0                         steps x classes (element)
 ``reduce``          0          0          0                           0                         floats summed (element)
-``update``          0          0          products: pairs of private  0                         parameters updated (element)
-                                          gradients summed
+``update``          0          0          pairs x passes over         0                         parameters updated (element)
+                                          :data:`SUMMANDS` gradients
+                                          / pairs of gradients added
+``weight_rows``     0          0          rows of the columns that a  0                         weights put in order (element);
+                                          worker takes                                          columns looked at (lookup)
 ``transpose``       0          0          0                           0                         floats moved (element)
 ==================  =========  =========  ==========================  ========================  ================================
 
 Each number is the instructions of the loop as its C++ is written, one issue each: 64-bit loads and stores, ``f32v2`` arithmetic on two
 floats, loads and stores that advance their pointer, one branch an iteration. Nothing is dual issued (a compiler's loop of load, load, add,
 store takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs), and the equations run one neuron at a time. Starting a vertex costs
-``Target.vertex_start_cycles`` besides; a tile cycle serves one of its six workers, so a tile takes 6 cycles for each worker cycle.
+``Target.vertex_start_cycles`` besides; a tile cycle serves one of its six workers, so a tile takes 6 cycles for each worker cycle. Counts
+of ``relay_*`` are those of one worker of the six that share the vertex.
 """
 
 from __future__ import annotations
@@ -75,6 +81,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Final
+
+import numpy as np
 
 from snnc.compiler.mapping.network import Layer, Link, Network, describe
 from snnc.compiler.mapping.operations import pair_cycles
@@ -88,6 +96,8 @@ SAMPLE_SWEEP: Final = 5
 """Pairs of samples of a sweep over the targets' deltas: 10 registers, a pair for the weight and one for the deltas."""
 
 
+SUMMANDS: Final = 5
+"""Gradients that a pass adds to the sum: a pointer each, and two for the sum."""
 CLOCK: Final = 8
 """Worker cycles of the vertex that moves the iteration counter on: its fields, load, add, store, return."""
 
@@ -142,35 +152,34 @@ def column_sweeps(columns: Any, most: int) -> Any:
     return -(-column_pairs(columns) // most)
 
 
-def worker_cycles(
-    cost: CodeletCost,
-    *,
-    samples: Any = 0,
-    sweeps: Any = 0,
-    held: Any = 0,
-    events: Any = 0,
-    columns: Any = 1,
-    rows: Any = 0,
-    products: Any = 0,
-    unaligned: Any = 0,
-    dots: Any = 0,
-    neurons: Any = 0,
-    words: Any = 0,
-    hits: Any = 0,
-    ids: Any = 0,
-    elements: Any = 0,
-    entries: Any = 0,
-    searches: Any = 0,
-    nears: Any = 0,
-    lookups: Any = 0,
-    founds: Any = 0,
-    singles: Any = 0,
-    runs: Any = 0,
-    values: Any = 0,
-    sample_values: Any = 0,
-    choices: Any = 0,
-    sample_choices: Any = 0,
-) -> Any:
+COUNTED: Final = {
+    "samples": "sample",
+    "sweeps": "sweep",
+    "held": "held",
+    "rows": "row",
+    "products": "product",
+    "unaligned": "unaligned",
+    "dots": "dot",
+    "neurons": "neuron",
+    "words": "word",
+    "hits": "word_hit",
+    "ids": "id",
+    "elements": "element",
+    "searches": "search",
+    "nears": "near",
+    "lookups": "lookup",
+    "founds": "found",
+    "singles": "single",
+    "runs": "run",
+    "values": "value",
+    "sample_values": "sample_value",
+    "choices": "choice",
+    "sample_choices": "sample_choice",
+}
+"""Counts that a coefficient multiplies, and which; `events` and `entries` have several."""
+
+
+def worker_cycles(cost: CodeletCost, *, columns: Any = 1, events: Any = 0, entries: Any = 0, **counts: Any) -> Any:
     """Worker cycles of one run of a vertex that has a step; counts are numbers or NumPy arrays of one shape.
 
     Examples
@@ -178,37 +187,19 @@ def worker_cycles(
     >>> worker_cycles(CodeletCost(start=20, event=5, event_vector=2, event_joined=2), events=10, columns=3)
     130
     """
-    joined = (columns % 2) * (column_pairs(columns) % EVENT_SWEEP != 1)
-    alone = (columns % 2) * (column_pairs(columns) % VALUE_SWEEP != 1)
-    entry = cost.entry * column_sweeps(columns, VALUE_SWEEP) + cost.entry_vector * column_pairs(columns) + cost.event_joined * alone
-    event = cost.event * column_sweeps(columns, EVENT_SWEEP) + cost.event_vector * column_pairs(columns) + cost.event_joined * joined
-    return (
-        cost.start
-        + cost.sample * samples
-        + cost.sweep * sweeps
-        + cost.held * held
-        + event * events
-        + cost.row * rows
-        + cost.product * products
-        + cost.unaligned * unaligned
-        + cost.dot * dots
-        + cost.neuron * neurons
-        + cost.word * words
-        + cost.word_hit * hits
-        + cost.id * ids
-        + cost.element * elements
-        + entry * entries
-        + cost.search * searches
-        + cost.near * nears
-        + cost.lookup * lookups
-        + cost.found * founds
-        + cost.single * singles
-        + cost.run * runs
-        + cost.value * values
-        + cost.sample_value * sample_values
-        + cost.choice * choices
-        + cost.sample_choice * sample_choices
-    )
+    found = cost.start
+    for name, count in counts.items():
+        if coefficient := getattr(cost, COUNTED[name]):
+            found = found + coefficient * count
+    if np.ndim(events) or events:
+        joined = (columns % 2) * (column_pairs(columns) % EVENT_SWEEP != 1)
+        event = cost.event * column_sweeps(columns, EVENT_SWEEP) + cost.event_vector * column_pairs(columns) + cost.event_joined * joined
+        found = found + event * events
+    if np.ndim(entries) or entries:
+        alone = (columns % 2) * (column_pairs(columns) % VALUE_SWEEP != 1)
+        entry = cost.entry * column_sweeps(columns, VALUE_SWEEP) + cost.entry_vector * column_pairs(columns) + cost.event_joined * alone
+        found = found + entry * entries
+    return found
 
 
 def codelet_costs(program: StepProgram, training: bool | None = None) -> dict[str, CodeletCost]:
@@ -399,7 +390,10 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         **_loss(network),
         "decide": CodeletCost(start=16, element=4),  # of a flag: load, test, or, branch
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float
-        "update": CodeletCost(start=24, product=4, element=adam if network.moments == 2 else 5 + network.moments),
+        # private or gathered gradients, two elements at a time: of each pass over up to SUMMANDS of them load and store the sum; load, add
+        "update": CodeletCost(start=24, row=2, product=2, element=adam if network.moments == 2 else 5 + network.moments),
+        # each column: its neurons, its place, a test for the worker's share; each of its rows: two bounds, two pointers; load, store
+        "weight_rows": CodeletCost(start=24, lookup=6, row=10, element=2),
         "transpose": CodeletCost(start=16, element=3),
         # an owned element is zeroed; a piece: load place and length, form an address, set up the loop; a value: load, load, add, store
         "sum_pieces": CodeletCost(start=20, element=1, row=8, value=4),

@@ -8,6 +8,7 @@ Few parts mean many fragments in stage one, many mean much work for the few rela
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -65,7 +66,7 @@ class Job:
 
 def returning(problem: Problem, bus: Bus) -> tuple[Link, ...]:
     """Links that read `bus` and send its source's gradient back in windows."""
-    return tuple(link for link in problem.network.links if problem.bus_of[link.id] == bus.id and problem.returns(link))
+    return problem.returned.get(bus.id, ())
 
 
 def producer_tiles(problem: Problem, bus: Bus, ranges: Mapping[str, TileRange]) -> dict[tuple[int, int], Ints]:
@@ -159,8 +160,10 @@ def _cut(chips: Ints, parts: int) -> Iterator[tuple[int, int]]:
 def _dealt(problem: Problem, jobs: Sequence[Job]) -> Iterator[tuple[Job, int, int]]:
     """Give each job tiles ``[first, stop)`` of its chip in proportion to its work."""
     per_chip = problem.target.tiles_per_chip
-    for chip in sorted({job.chip for job in jobs}):
-        mine = [job for job in jobs if job.chip == chip]
+    by_chip: dict[int, list[Job]] = defaultdict(list)
+    for job in jobs:
+        by_chip[job.chip].append(job)
+    for chip, mine in sorted(by_chip.items()):
         total, done = sum(job.work for job in mine), 0
         for job in mine:
             first = min(done * per_chip // total, per_chip - 1)

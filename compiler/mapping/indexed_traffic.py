@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.indexed.tables import Pieces
-from snnc.compiler.mapping.grouping import Ints, column_groups
+from snnc.compiler.mapping.grouping import Floats, Ints, column_groups
 from snnc.compiler.mapping.indexed_links import IndexedLink, Side
 from snnc.compiler.mapping.network import Link
 from snnc.compiler.mapping.tile_range import TileRange
@@ -95,14 +95,15 @@ def gradients_to_owners(layout: Layout) -> Traffic:
     return traffic
 
 
-def weights_from_owners(layout: Layout, traffic: Traffic) -> None:
-    """Behind U1: add what groups of both sides copy from owners."""
-    for found in layout.owned if layout.exact else ():
+def weights_from_owners(layout: Layout, traffic: Traffic, stays: Floats) -> None:
+    """Behind U1: add what groups of both sides copy from owners, and the bytes that each tile copies from itself."""
+    for found in layout.copied if layout.exact else ():
         sides: tuple[Side, ...] = ("target", "source") if found.link.input_gradient else ("target",)
         for side in sides:
             for tile, owner, elements in found.uses(side):
                 moved = tile != found.owners.tile[owner]
                 _move(layout, traffic, found.owners.tile[owner][moved], tile[moved], FLOAT * elements[moved])
+                stays += np.bincount(tile[~moved], FLOAT * elements[~moved], len(stays))
         np.add.at(traffic.sent, found.owners.tile, FLOAT * found.owners.count * len(sides))
 
 

@@ -120,7 +120,7 @@ def make_plan(
     measured = (rates or {}, counts or {}, near_counts or {})
     asked = (network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
     request = Request(*asked, *measured)
-    found = list(_searches(request, strategy, placer))
+    found = _searches(request, strategy, placer)
     effort = EFFORT if effort is None else effort
     fastest = _refined(found, gradients, effort) if strategy == SNNC and placer is None else min(found, key=Search.cycles)
     fastest.settle()
@@ -132,21 +132,29 @@ def make_plan(
     raise too_big(found[0].problem, found[0].misfit, again)
 
 
-def _searches(request: Request, strategy: str, placer: Placer | None) -> Iterator[Search]:
-    """Search once for each way to size the windows, the later times on as many chips as the first; anew for the other way of gradients."""
+def _searches(request: Request, strategy: str, placer: Placer | None) -> list[Search]:
+    """Search once for each way to size the windows, the later times on as many chips as the first; anew for the other way of gradients.
+
+    The way of gradients with less work goes first: what is far behind its placements is not looked at.
+    """
+    found = [Search(problem) for problem in request.problems()]
     first: dict[frozenset[Source], Search] = {}
-    for problem in request.problems():
-        search, known = Search(problem), first.get(problem.windowed)
+    for search in found:
+        first.setdefault(search.problem.windowed, search)
+    if placer is None and strategy == SNNC and len(first) > 1:
+        order = sorted(found, key=lambda search: first[search.problem.windowed].work())
+    else:
+        order = found
+    for search in order:
+        known = first[search.problem.windowed].best
         if placer is not None:
-            search.run_given(placer(problem))
+            search.run_given(placer(search.problem))
         elif strategy != SNNC:
             search.run_baseline(strategy, request.chips)
-        elif known is None or known.best is None:
-            search.run(request.chips)
         else:
-            search.run_as(known.best.layout.placement)
-        first.setdefault(problem.windowed, search)
-        yield search
+            search.limit = FAR * min(other.cycles() for other in found)
+            search.run(request.chips) if known is None else search.run_as(known.layout.placement)
+    return found
 
 
 def _refined(found: list[Search], gradients: Gradients, effort: int) -> Search:
@@ -179,7 +187,7 @@ def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
     if quick:
         found = [Search(problem).run_quickly(request.chips) for problem in request.problems()]
     else:
-        found = list(_searches(request, SNNC, None))
+        found = _searches(request, SNNC, None)
     best = (min(found, key=Search.cycles) if quick else _refined(found, request.gradients, effort).settle()).best
     if best is not None:
         return Trial(int(np.sum(list(best.memory.values()), axis=0).max()), best.layout.placement.chips)

@@ -10,15 +10,14 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.mapping.block_work import add_blocks, limited_sources, round_load
-from snnc.compiler.mapping.copies import Move, copies_to_readers, local_copy_cycles, weights_to_replicas
-from snnc.compiler.mapping.cost import CLOCK, worker_cycles
+from snnc.compiler.mapping.copies import local_copy_cycles, numbers_to_readers, weights_to_replicas, weights_to_sources
+from snnc.compiler.mapping.cost import CLOCK, SUMMANDS, worker_cycles
 from snnc.compiler.mapping.gradient_traffic import add_last_sums, add_reduction, add_sums_to_relays, partials_to_sums
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
 from snnc.compiler.mapping.indexed_traffic import (
     deltas_by_rows,
     gradients_to_owners,
     owned_work,
-    weights_from_owners,
 )
 from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.network import learned_rows, learned_scalars
@@ -38,7 +37,9 @@ from snnc.compiler.mapping.traffic import (
     gradients_to_shares,
     losses_to_one_tile,
     masks_to_relays,
+    parameter_groups,
     records_to_loss,
+    shares_of,
     windows_to_blocks,
     with_clock,
 )
@@ -62,8 +63,6 @@ class Step:
     """Further exchanges, each with a barrier of its own."""
     local: float = 0.0
     """Cycles of copies inside tiles."""
-    programs: int = 1
-    """Supersteps and copies that it is made of."""
     decisions: int = 0
     """Loops that go on or end by what it found."""
 
@@ -139,7 +138,7 @@ def phase(layout: Layout, step: Step) -> Phase:
         part=step.part,
         runs=step.runs,
         compute=step.load.busiest + step.local,
-        sync=sum(_barrier(layout, traffic) for traffic in exchanges) + CONTROL * step.programs + step.decisions * _decision(layout),
+        sync=sum(_barrier(layout, traffic) for traffic in exchanges) + CONTROL + step.decisions * _decision(layout),
         exchange=sum(_exchange(layout, traffic) for traffic in exchanges),
         bytes_in=int(max(traffic.received.max() for traffic in exchanges)),
         busiest_tile=step.load.busiest_tile,
@@ -286,16 +285,16 @@ def _update_steps(layout: Layout) -> tuple[Step, ...]:
 
 
 def _copy_steps(layout: Layout) -> Iterator[Step]:
-    """New weights go to all replicas and to the sources."""
-    owners = Traffic.none(layout.problem)
-    weights_from_owners(layout, owners)
-    from_owners = [Move(owners, 0.0)] if owners.fragments.any() else []
-    replicas, readers = list(weights_to_replicas(layout)), [*copies_to_readers(layout), *from_owners]
-    for name, moves in (("update: replicas", replicas), ("update: weight copies", readers)):
-        if moves:
-            first, *rest = [move.traffic for move in moves]
-            local = sum(move.local for move in moves)
-            yield Step(name, "update", 1, Load(layout.problem), first, tuple(rest), local, len(moves))
+    """New weights go to all replicas, then to all that read them; copies of one kind are one exchange."""
+    replicas, numbers = weights_to_replicas(layout), numbers_to_readers(layout)
+    if replicas is not None:
+        yield Step("update: replicas", "update", 1, Load(layout.problem), replicas)
+    if numbers is not None:
+        yield Step("update: shared numbers", "update", 1, Load(layout.problem), numbers.traffic, local=numbers.local)
+    rows = weights_to_sources(layout)
+    if rows is not None:
+        traffic, load = rows
+        yield Step("update: weight copies", "update", 1, load, traffic)
 
 
 def _owners_load(layout: Layout) -> Load:
@@ -313,13 +312,14 @@ def _private_load(layout: Layout) -> Load:
     for where, groups, elements in _updated(layout):
         if where.replicas > 1:
             shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-            cost = worker_cycles(problem.costs["update"], products=(shares - 1) * _pairs_of_worker(problem, elements))
-            load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * (shares > 1) * problem.target.workers)
+            cost = worker_cycles(problem.costs["update"], **_summed(problem, np.tile(elements, where.replicas), shares))
+            number = np.tile(groups, where.replicas) * (shares > 1) * problem.target.workers
+            load.add(where.tiles, problem.target.vertex_start_cycles + cost, number)
     for found in layout.owned:
         where = found.target
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
         size = layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").largest["size"]
-        cost = worker_cycles(problem.costs["update"], products=(shares - 1) * _pairs_of_worker(problem, size))
+        cost = worker_cycles(problem.costs["update"], **_summed(problem, size, shares))
         groups = column_groups(where.tile_neurons, where.columns) * (shares > 1)
         load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * problem.target.workers)
     return load
@@ -331,16 +331,16 @@ def _update_load(layout: Layout) -> Load:
     cost, start = problem.costs["update"], problem.target.vertex_start_cycles
     for where, groups, elements in _updated(layout):
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-        mine, parts = (elements, shares) if where.replicas == 1 else (ceil_div(elements, where.replicas), where.replicas)
-        pairs = _pairs_of_worker(problem, mine)
-        load.add(
-            where.tiles, start + worker_cycles(cost, elements=2 * pairs, products=(parts - 1) * pairs), groups * problem.target.workers
-        )
+        parts = shares if where.replicas == 1 else where.replicas
+        mine = shares_of(where, elements).ravel()
+        counts = _summed(problem, mine, parts)
+        cycles = start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, mine), **counts)
+        load.add(where.tiles, cycles, np.tile(groups, where.replicas) * (mine > 0) * problem.target.workers)
     for layer in problem.network.layers:
         where, scalars = layout.range_of(layer), learned_scalars(layer)
         held = shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers) if scalars else ()
         blocks = sum(int(shape.number.sum()) for shape in held)
-        cycles = start + worker_cycles(cost, elements=2, products=blocks - 1)
+        cycles = start + worker_cycles(cost, elements=2, **_summed(problem, 1, blocks))
         load.add(int(where.tiles[0]), cycles, scalars * problem.target.workers)
     for tiles, count, _, _ in owned_work(layout):
         each = np.broadcast_to(start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, count)), tiles.shape)
@@ -348,18 +348,21 @@ def _update_load(layout: Layout) -> Load:
     return load
 
 
+def _summed(problem: Problem, elements: Any, parts: Any) -> dict[str, Any]:
+    """Counts of a worker that adds up `parts` gradients of so many elements."""
+    pairs = _pairs_of_worker(problem, elements)
+    return {"rows": pairs * ceil_div(parts - 1, SUMMANDS), "products": pairs * (parts - 1)}
+
+
 def _pairs_of_worker(problem: Problem, elements: Any) -> Any:
     """Pairs of elements of one worker, when all workers of a tile share them."""
     return ceil_div(ceil_div(elements, 2), problem.target.workers)
 
 
-def _updated(layout: Layout) -> Iterator[tuple[TileRange, Ints, Any]]:
-    """Every learned parameter with values of each neuron: column groups of every tile of a size, and elements of such a group."""
+def _updated(layout: Layout) -> Iterator[tuple[TileRange, Ints, Ints]]:
+    """Every learned parameter with values of each neuron: column groups of one size on every tile of a replica, and a group's elements."""
     for layer in layout.problem.network.layers:
         where = layout.range_of(layer)
-        groups = np.maximum(column_groups(where.tile_neurons, where.columns), 1)
-        size, larger = where.tile_neurons // groups, where.tile_neurons % groups
         for rows in learned_rows(layer):
-            for columns, number in ((size + 1, larger), (size, groups - larger)):
-                elements = rows * columns + (rows * columns % 2 if rows > 1 else 0)
+            for number, elements in parameter_groups(where, rows):
                 yield where, number, elements

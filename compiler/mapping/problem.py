@@ -99,7 +99,16 @@ class Problem:
     @cached_property
     def windowed_buses(self) -> frozenset[str]:
         """Ids of the buses over which gradients come back in windows."""
-        return frozenset(self.bus_of[link.id] for link in self.network.links if self.returns(link))
+        return frozenset(self.returned)
+
+    @cached_property
+    def returned(self) -> Mapping[str, tuple[Link, ...]]:
+        """Links that send their source's gradient back in windows, by bus."""
+        found: dict[str, tuple[Link, ...]] = {}
+        for link in self.network.links:
+            if self.returns(link):
+                found[self.bus_of[link.id]] = (*found.get(self.bus_of[link.id], ()), link)
+        return found
 
     def backward_bytes(self, bus: Bus) -> int:
         """Bytes of one sample's window that readers of `bus` get in the backward pass."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -12,7 +12,9 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.mapping.choices import Choice, choices
-from snnc.compiler.mapping.grouping import Ints
+from snnc.compiler.mapping.copies import weights_to_replicas
+from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.grouping import Floats, Ints
 from snnc.compiler.mapping.lay_out import lay_out
 from snnc.compiler.mapping.memory import bytes_before_pricing, memory_by_tile
 from snnc.compiler.mapping.placement import Placement, chip_counts, copy_counts, each_once, placements
@@ -31,6 +33,8 @@ EFFORT: Final = 200_000
 """Changes that local search tries, times populations, times tiles of the chips in use: a second or two of a laptop's time."""
 SETTLED: Final = 8
 """Placements that are priced exactly where tables of indexed connections were estimated before; estimates are a few per cent off."""
+SURE: Final = 0.9
+"""Part of a population's tabulated cycles that any placement with it needs: they never fall with its neurons, the exact ones may."""
 FEWEST, MOST = 6, 240
 """Bounds on the number of changes."""
 
@@ -54,6 +58,8 @@ class Search:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+        self.limit = math.inf
+        """Placements that certainly take as many cycles are not priced."""
         self._known: dict[int, tuple[tuple[Choice, ...], ...]] = {}
         self.best: Priced | None = None
         self.priced = 0
@@ -125,7 +131,8 @@ class Search:
             return self
         placement = self.best.layout.placement
         chips, copies = placement.chips, placement.copies
-        options = self._options(replace(self.problem, batch=self.problem.batch // copies))
+        part = replace(self.problem, batch=self.problem.batch // copies)
+        options = self._options(part)
         tiles = chips * self.problem.target.tiles_per_chip
         last = self.priced + max(FEWEST, min(MOST, effort // (tiles * len(options)))) if effort else self.priced
         seen = {shapes := shapes_of(self.problem, placement)}
@@ -135,7 +142,7 @@ class Search:
             for changed in changes(shapes, options):
                 where = placed(self.problem, changed, chips, copies) if changed not in seen else None
                 seen.add(changed)
-                if where is None or self.priced >= last:
+                if where is None or self.priced >= last or self._least_cycles(part, options, where) >= self.best.cycles:
                     continue
                 before = self.best.cycles
                 self.price(where, near=True)
@@ -177,8 +184,40 @@ class Search:
             limit = share * part.target.tile_bytes
             tight = each_once(options, partial(_within, limit))
             found = list(placements(part, tight, chips, copies))
-            if self._price_all(found, near=True) or self._price_all(found, near=False):
+            least = {id(placement): self._least_cycles(part, options, placement) for placement in found}
+            found.sort(key=lambda placement: least[id(placement)])
+            if self._price_worth(found, least, near=True) or self._price_worth(found, least, near=False):
                 break
+
+    def _price_worth(self, found: Sequence[Placement], least: Mapping[int, float], *, near: bool) -> bool:
+        """Price those that may be faster than what is known, the promising ones first; tell whether any fits or is too slow anyway."""
+        done = False
+        for placement in found:
+            done |= least[id(placement)] >= min(self.cycles(), self.limit) or self.price(placement, near=near)
+        return done
+
+    def work(self) -> float:
+        """Tile cycles of a step of all populations, their batches undivided."""
+        return sum(some[0].weight for some in self._options(self.problem))
+
+    def _least_cycles(self, part: Problem, options: Sequence[Sequence[Choice]], placement: Placement) -> float:
+        """What a placement costs at least: in each part of a step, what the population that decides it needs; relays not counted."""
+        if part.target.tiles < len(options):
+            return 0.0
+        columns: dict[tuple[int, int, int, int], Floats] = {}
+        for some, where in zip(options, placement.ranges, strict=True):
+            key = (id(some), where.replicas, where.columns, neurons := int(where.neurons.max()))
+            if key not in columns:
+                cut = Cut(where.replicas // placement.copies, where.columns)
+                columns[key] = next(choice.parts[:, neurons - 1] for choice in some if choice.cut == cut)
+        return SURE * part.steps * float(np.max(list(columns.values()), axis=0).sum()) + self._over_links(placement)
+
+    def _over_links(self, placement: Placement) -> float:
+        """Cycles in which copies of the network send each other new weights, and gradients before."""
+        if placement.copies == 1:
+            return 0.0
+        traffic = weights_to_replicas(Layout(self.problem, placement, {}, ()))
+        return 0.0 if traffic is None else 2 * self.problem.routes.cycles(traffic.flows)
 
     def _options(self, part: Problem) -> tuple[tuple[Choice, ...], ...]:
         if part.batch not in self._known:

@@ -11,7 +11,7 @@ Data that lies on the reading tile is not moved.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -23,7 +23,7 @@ from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.gradient_counts import returned_buses
 from snnc.compiler.mapping.gradient_windows import Reduction, reductions
-from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, sample_groups
+from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
 from snnc.compiler.mapping.indexed_cycles import Holdings, estimated
 from snnc.compiler.mapping.indexed_owners import Ownership
 from snnc.compiler.mapping.links import Flows
@@ -89,14 +89,19 @@ class Layout:
         return Cut(where.replicas, where.columns)
 
     @cached_property
-    def owned(self) -> tuple[Ownership, ...]:
-        """Indexed connections of whose weights training changes some."""
+    def copied(self) -> tuple[Ownership, ...]:
+        """Indexed connections whose weights are copied from owners after every update."""
         found = []
-        for link in self.problem.network.indexed:
-            if link.indexed is not None and link.weight_gradient:
+        for link in self.problem.network.indexed if self.problem.training else ():
+            if link.indexed is not None and link.indexed.owned:
                 source = self.ranges[link.source.owner] if link.input_gradient else None
                 found.append(Ownership(link, link.indexed, self.ranges[link.target], source))
         return tuple(found)
+
+    @cached_property
+    def owned(self) -> tuple[Ownership, ...]:
+        """Those of whose weights training changes some."""
+        return tuple(found for found in self.copied if found.link.weight_gradient)
 
     def holdings(self, layer: Layer) -> Holdings:
         """What the tables of the connections of `layer` hold on each of its tiles."""
@@ -387,22 +392,43 @@ def between_replicas(layout: Layout, traffic: Traffic, where: TileRange, rows: i
     """Shares of one parameter travel between the replicas of a population: each gathers its own, or sends it to all others."""
     if where.replicas == 1:
         return
-    others = where.replicas - 1
-    share = FLOAT * rows * where.tile_neurons / where.replicas
-    traffic.add(where.tiles, others * share, others * np.tile(column_groups(where.neurons, where.columns), where.replicas))
-    traffic.sent[where.tiles] += others * share if gathers else share
-    if layout.several_chips:
-        _replicas_over_links(layout, traffic, where, share[: where.width], gathers=gathers)
+    for number, elements in parameter_groups(where, rows):
+        share = shares_of(where, elements)
+        own, some = number * share, number * (share > 0)
+        rest = own.sum(axis=0) - own
+        others = where.replicas - 1
+        received, pieces = (others * own, others * some) if gathers else (rest, some.sum(axis=0) - some)
+        traffic.add(where.tiles, FLOAT * received.ravel(), pieces.ravel())
+        traffic.sent[where.tiles] += FLOAT * (rest if gathers else own).ravel()
+        if layout.several_chips:
+            _replicas_over_links(layout, traffic, where, (FLOAT * own).astype(np.float64), gathers=gathers)
+
+
+def parameter_groups(where: TileRange, rows: int) -> Iterator[tuple[Ints, Ints]]:
+    """Column groups of one size on every tile of a replica, and elements of a parameter with `rows` rows in such a group."""
+    groups = np.maximum(column_groups(where.neurons, where.columns), 1)
+    size, larger = where.neurons // groups, where.neurons % groups
+    for columns, number in ((size + 1, larger), (size, groups - larger)):
+        yield number, rows * columns + (rows * columns % 2 if rows > 1 else 0)
+
+
+def shares_of(where: TileRange, elements: Ints) -> Ints:
+    """Elements of each replica's share, [replicas][tiles]: whole pairs as far as they go."""
+    edges = np.minimum(2 * (ceil_div(elements, 2) * np.arange(where.replicas + 1)[:, None] // where.replicas), elements)
+    found: Ints = np.diff(edges, axis=0)
+    return found
 
 
 def _replicas_over_links(layout: Layout, traffic: Traffic, where: TileRange, share: Floats, *, gathers: bool) -> None:
     """The tile i of each replica sends another share to the tile i of every other replica, or its own share to all of them."""
-    held = np.zeros((layout.problem.target.chips, where.width))
+    held, shares = np.zeros((2, layout.problem.target.chips, where.width))
     for replica in range(where.replicas):
-        held[where.of(replica) // layout.problem.target.tiles_per_chip, np.arange(where.width)] += 1
+        place = where.of(replica) // layout.problem.target.tiles_per_chip, np.arange(where.width)
+        held[place] += 1
+        shares[place] += share[replica]
     used = np.flatnonzero(held.any(axis=1)).tolist()
     if gathers:
-        moved = (held * share) @ held.T
+        moved = held @ shares.T
         for a in used:
             for b in used:
                 traffic.flows.send(a, (b,), float(moved[a, b]))
@@ -412,7 +438,7 @@ def _replicas_over_links(layout: Layout, traffic: Traffic, where: TileRange, sha
     for part in np.split(np.arange(where.width), changes):
         receivers = np.flatnonzero(some[:, part[0]]).tolist()
         for chip in receivers:
-            traffic.flows.send(chip, receivers, float(held[chip, part] @ share[part]))
+            traffic.flows.send(chip, receivers, float(shares[chip, part].sum()))
 
 
 def flags_to_one_tile(layout: Layout, limited: Sequence[Bus]) -> Traffic:

@@ -33,8 +33,9 @@ NAMES = {
     "backward: neurons": "B2 neurons",
     "update: private gradients": "U1 private gradients",
     "update: optimiser": "U1 update",
-    "update: replicas": "copy c1_w to c1_w",
-    "update: weight copies": "copy c1_w to c1_w_rows",
+    "update: replicas": "U2 replicas",
+    "update: shared numbers": "U2 shared numbers",
+    "update: weight copies": "U2 weights to sources",
 }
 """What the emitted program calls the supersteps of a plan."""
 EVIL = ['"; system("touch x"); //', "<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "\x1b[31mred\n{{ 7 * 7 }}"]

@@ -156,7 +156,8 @@ def test_memory_of_a_hidden_tile_of_w1_is_what_a_hand_computation_gives() -> Non
     assert held["gradients"] == 4 * neurons * (private * inputs + samples * (1 + 1 + 1))  # d_v, delta, a waiting output gradient
     assert held["records"] == 0
     windows = samples * (2 * 700 + 4 + 2 * 256 + 4)  # both, ids and counts
-    assert held["exchange"] == max(windows, 4 * neurons * inputs * (hidden.replicas - 1) / hidden.replicas)
+    share = sum(2 * (inputs * columns // 2 // hidden.replicas) for columns in groups.values())  # whole pairs, of the first replica
+    assert held["exchange"] == max(windows, 4 * share * (hidden.replicas - 1), 4 * neurons * (256 + 20))
 
 
 def window_exchange(plan: Plan, tile: int) -> float:

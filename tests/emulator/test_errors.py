@@ -95,3 +95,10 @@ def test_refuses_and_names_the_culprit(cases, scenario):
 @pytest.mark.parametrize("scenario", ["disjoint", "interleaved", "same_vertex", "shared_read"])
 def test_allows_what_is_no_race(cases, scenario):
     assert cases.run("errors", scenario) == "built\n"
+
+
+def test_workers_that_write_one_word_are_named_when_they_are_kept_apart(cases):
+    text = cases.run("errors", "half_words", SNNC_CHECK_WORKERS="1")
+    assert text.startswith("poplar::application_runtime_error: ")
+    assert "workers 0 and 1" in text
+    assert cases.run("errors", "half_words") == "built\n"

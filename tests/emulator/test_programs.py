@@ -62,6 +62,11 @@ def test_results_and_cycles_do_not_depend_on_the_number_of_threads(cases):
     assert len(runs) == 1
 
 
+def test_workers_of_a_multi_vertex_can_be_kept_apart(cases):
+    assert numbers(cases.run("programs", "workers")) == [[1, 1, 1, 1, 1, 1]], "one after the other they see what was written"
+    assert numbers(cases.run("programs", "workers", SNNC_CHECK_WORKERS="1")) == [[1, 0, 0, 0, 0, 0]]
+
+
 def test_the_summary_names_steps_memory_and_totals(cases):
     text = cases.run("programs", "summary")
     for part in ("variables", "exchange code", "execute one", "total:", "estimated"):

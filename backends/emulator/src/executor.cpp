@@ -1,5 +1,7 @@
 #include "executor.hpp"
 
+#include "workers.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -41,14 +43,19 @@ void scatterEdge(const StagedEdge &edge, const Strip *strips, const char *scratc
 }
 
 /// All six workers of a tile in turn; cycles are those of the slowest.
-std::uint64_t callMulti(const VertexCall &call, unsigned workers) {
+std::uint64_t callMulti(const Superstep &step, const VertexCall &call, unsigned workers, bool apart) {
   const auto compute = reinterpret_cast<void (*)(void *, unsigned)>(reinterpret_cast<void *>(call.compute));
   std::uint64_t slowest = 0;
-  for (unsigned worker = 0; worker < workers; ++worker) {
+  const auto run = [&](unsigned worker) {
     snnc_worker_cycles = 0;
     compute(call.state, worker);
     slowest = std::max<std::uint64_t>(slowest, snnc_worker_cycles);
-  }
+  };
+  if (apart)
+    runApart(step.written, call, workers, run);
+  else
+    for (unsigned worker = 0; worker < workers; ++worker)
+      run(worker);
   return slowest;
 }
 
@@ -57,7 +64,7 @@ std::uint64_t callMulti(const VertexCall &call, unsigned workers) {
 Executor::Executor(const Target &target)
     : workers_(target.getNumWorkerContexts()), supervisorCycles_(target.getEmulatorModel().supervisorCycles),
       startCycles_(std::uint64_t(target.getEmulatorModel().vertexStartCycles)),
-      threshold_(chosenThreshold()), pool_(Pool::defaultThreads()), threads_(pool_.threads()) {}
+      threshold_(chosenThreshold()), apart_(checksWorkers()), pool_(Pool::defaultThreads()), threads_(pool_.threads()) {}
 
 std::uint64_t Executor::cyclesOf(const VertexCall &call, std::uint64_t counted, Thread &thread) const {
   if (counted)
@@ -94,7 +101,7 @@ double Executor::runGroup(const Superstep &step, const TileGroup &group, Thread 
       gatherEdge(*edge, &step.strips[edge->firstStrip], scratch + edge->scratchOffset);
     }
     if (call.multi) {
-      const std::uint64_t counted = callMulti(call, workers_);
+      const std::uint64_t counted = callMulti(step, call, workers_, apart_);
       serial += counted ? double(workers_ * (counted + startCycles_)) + supervisorCycles_ : double(cyclesOf(call, 0, thread));
     } else {
       snnc_worker_cycles = 0;
@@ -138,7 +145,7 @@ void Executor::prepareThreads(const Superstep &step) {
 double Executor::run(Superstep &step) {
   prepareThreads(step);
   const Clock::time_point begin = Clock::now();
-  const bool share = threads_.size() > 1 && step.groups.size() > 1 && step.serialSeconds > threshold_;
+  const bool share = !apart_ && threads_.size() > 1 && step.groups.size() > 1 && step.serialSeconds > threshold_;
   if (share) {
     Job job{this, &step, std::uint32_t(std::min<std::size_t>(step.groups.size(), threads_.size() * 8))};
     pool_.run(&Executor::work, &job, job.chunks);

@@ -44,6 +44,8 @@ private:
   const std::uint64_t startCycles_;
   /// Compute sets that take longer (seconds on one thread) are shared among threads.
   const double threshold_;
+  /// Whether the workers of a MultiVertex are kept from seeing each other's results.
+  const bool apart_;
   Pool pool_;
   std::vector<Thread> threads_;
 };

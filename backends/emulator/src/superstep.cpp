@@ -80,6 +80,7 @@ private:
     call.state = state;
     call.multi = vertex.type->multi;
     call.firstStaged = std::uint32_t(step_.staged.size());
+    call.firstWritten = std::uint32_t(step_.written.size());
     scratch_ = 0;
     placeExtras(v, state);
     std::vector<std::uint32_t> connected(vertex.type->fields.size(), 0);
@@ -89,6 +90,7 @@ private:
     }
     requireConnected(v, connected, state);
     call.numStaged = std::uint32_t(step_.staged.size()) - call.firstStaged;
+    call.numWritten = std::uint32_t(step_.written.size()) - call.firstWritten;
     step_.scratchBytes = std::max(step_.scratchBytes, std::uint32_t(scratch_));
     setStaticCycles(v, call);
     if (step_.groups.empty() || step_.groups.back().tile != vertex.tile)
@@ -135,6 +137,8 @@ private:
     if (edge.elements > 0 && (!value.data || !aligned))
       stage(edge, field, reinterpret_cast<char **>(slot));
     std::memcpy(slot, &value, 12);
+    if (graph_.vertices[v].type->multi && field.writes())
+      step_.written.push_back({reinterpret_cast<char **>(slot), std::size_t(edge.elements) * bytes});
   }
 
   void stage(const Edge &edge, const Field &field, char **slot) {

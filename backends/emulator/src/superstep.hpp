@@ -32,10 +32,18 @@ struct Strip {
   Index s0, s1;
 };
 
+/// What a MultiVertex writes through one edge.
+struct WrittenEdge {
+  char **slot;
+  std::size_t bytes;
+};
+
 struct VertexCall {
   void (*compute)(void *);
   char *state;
   std::uint32_t firstStaged, numStaged;
+  /// Of a MultiVertex.
+  std::uint32_t firstWritten, numWritten;
   /// Used when the codelet counts no cycles.
   std::uint64_t cycles;
   /// Index in Superstep::estimated where `cycles` is a guess from bytes, else noGuess.
@@ -56,6 +64,7 @@ struct Superstep {
   std::vector<TileGroup> groups;
   std::vector<StagedEdge> staged;
   std::vector<Strip> strips;
+  std::vector<WrittenEdge> written;
   std::uint32_t scratchBytes = 0;
   /// States of all vertices, and what they are when the engine is loaded.
   AlignedBytes states;

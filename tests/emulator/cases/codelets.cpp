@@ -100,6 +100,20 @@ public:
   }
 };
 
+/// Neighbouring workers write the halves of one word.
+class HalfWords : public MultiVertex {
+public:
+  InOut<Vector<unsigned short>> data;
+  void compute(unsigned worker) { data[worker] = static_cast<unsigned short>(worker + 1); }
+};
+
+/// Every worker needs what the one before it wrote.
+class RunningSum : public MultiVertex {
+public:
+  InOut<Vector<int>> data;
+  void compute(unsigned worker) { data[worker] += worker == 0 ? 1 : data[worker - 1]; }
+};
+
 class SumRows : public Vertex {
 public:
   Vector<Input<Vector<float>>> rows;

@@ -74,6 +74,7 @@ const Scenarios scenarios = {
     {"no_file", [] { World w; w.graph.addCodelets("nowhere.cpp"); }},
     {"broken_codelet", [] { World w; std::stringstream s("#include <poplar/Vertex.hpp>\nclass X : public poplar::Vertex { nonsense };"); w.graph.addCodelets(s); }},
     {"no_vertex", [] { World w; std::stringstream s("int x;"); w.graph.addCodelets(s); }},
+    {"half_words", [] { World w; Tensor t = w.graph.addVariable(UNSIGNED_SHORT, {6}, "t"); w.graph.setTileMapping(t, 0); VertexRef v = w.graph.addVertex(w.cs, "HalfWords", {{"data", t}}); w.graph.setTileMapping(v, 0); Engine e(w.graph, Execute(w.cs)); e.loadAndRun(w.device); std::cout << "built\n"; }},
     {"abort", [] { World w; Engine e(w.graph, Abort("stop here")); e.loadAndRun(w.device); }},
     {"abort_if", [] { World w; Tensor p = w.graph.addConstant(BOOL, {}, true); w.graph.setTileMapping(p, 0); Engine e(w.graph, AbortOnCondition(p, "it is true")); e.loadAndRun(w.device); }},
     {"recursion", [] { World w; Function f = w.graph.addFunction(Sequence(Call(0))); Engine e(w.graph, Call(f)); }},

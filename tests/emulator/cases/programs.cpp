@@ -231,6 +231,17 @@ void summary() {
   std::cout << e.getEmulatorProfile().cycles << "\n";
 }
 
+/// A MultiVertex whose workers need each other.
+void workers() {
+  World w;
+  const Tensor t = w.variable(INT, {6}, "t");
+  const ComputeSet cs = w.graph.addComputeSet("sum");
+  w.vertex(cs, "RunningSum", {{"data", t}});
+  Engine e(w.graph, Execute(cs));
+  e.loadAndRun(w.device);
+  show(readBack<int>(e, "t", 6));
+}
+
 void machines() {
   for (const char *version : {"ipu1", "ipu2", "ipu21"}) {
     const Target t = IPUModel(version).createDevice().getTarget();
@@ -254,6 +265,6 @@ void machines() {
 int main(int argc, char **argv) {
   return runScenario({{"vectorAdd", vectorAdd}, {"matvec", matvec}, {"halves", halves}, {"control", control}, {"streams", streams},
                       {"fields", fields}, {"values", values}, {"printing", printing}, {"threads", threads}, {"summary", summary},
-                      {"machines", machines}},
+                      {"machines", machines}, {"workers", workers}},
                      argc, argv);
 }

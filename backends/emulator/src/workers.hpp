@@ -1,0 +1,19 @@
+// A check of MultiVertices: what their workers write, and whether they need each other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "superstep.hpp"
+
+namespace poplar::core {
+
+/// Whether SNNC_CHECK_WORKERS asks for it.
+bool checksWorkers();
+
+/// Runs each worker on what was there before any of them, then puts together what they changed. Throws when two change one 32-bit word,
+/// which is what a tile's memory stores.
+void runApart(const std::vector<WrittenEdge> &written, const VertexCall &call, unsigned workers, const std::function<void(unsigned)> &run);
+
+} // namespace poplar::core
