@@ -60,7 +60,8 @@ COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
 MEMORY: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "variables": (("weights", "tables", "optimiser", "gradients", "history", "relays", "records"), ("variables",)),
     "exchange buffers": (("exchange",), ("exchange_buffers",)),
-    "code, stack, vertices": (("code",), ("code", "control_code", "stack", "exchange_code", "vertex_state", "edge_lists", "constants")),
+    "vertices": (("vertices",), ("vertex_state", "edge_lists", "constants")),
+    "code and stack": (("code",), ("code", "control_code", "stack", "exchange_code")),
 }
 """Categories of a plan's memory beside the emulator's."""
 
