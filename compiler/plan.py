@@ -152,6 +152,8 @@ class BusPlan:
     gradient
         How the gradient of the source comes back, when only neurons in the gradient window take it; None when every delta goes to the
         source.
+    form
+        What relays keep of events: "ids", or "bits", one for each value.
     """
 
     id: str
@@ -164,6 +166,7 @@ class BusPlan:
     mode: Mode
     relays: tuple[Relay, ...]
     gradient: GradientPlan | None = None
+    form: Literal["ids", "bits"] = "ids"
 
 
 @dataclass(frozen=True)

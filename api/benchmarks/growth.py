@@ -1,10 +1,12 @@
-"""Compile time and memory over the number of weights, beside lines of linear growth."""
+"""Compile time and memory over weights and tiles, beside lines of linear growth."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
+
+import numpy as np
 
 from snnc.exploring.plot import GAP, HEIGHT, LEFT, TOP, WIDTH, Mark, Panel, render, short
 from snnc.inspect.palette import LAYERS
@@ -15,19 +17,44 @@ Row = Mapping[str, Any]
 
 
 def draw_growth(rows: Sequence[Row]) -> str:
-    """Draw measured seconds and MB to the emitted project over weights, both axes logarithmic, as SVG; rows without a plan are left out."""
-    known = sorted((row for row in rows if row.get("fits")), key=lambda row: row["weights"])
+    """Draw measured CPU seconds and MB to the emitted project, both axes logarithmic, as SVG; rows without a plan are left out."""
+    known = [row for row in rows if row.get("fits")]
     panels = [
-        _panel(0, "seconds to the emitted project", known, lambda row: row["compile_s"]),
-        _panel(1, "peak memory of the compiler, MB", known, lambda row: row["peak_rss_mb"]),
+        _panel(0, "CPU seconds to the emitted project", known, "weights", cpu_seconds),
+        _panel(1, "peak memory of the compiler, MB", known, "weights", lambda row: row["peak_rss_mb"]),
+        _panel(2, "CPU seconds to the emitted project", known, "tiles_used", cpu_seconds),
     ]
-    legend = [("measured on this machine", MEASURED), ("linear in the weights, from the largest", LINEAR)]
+    legend = [("measured on this machine", MEASURED), ("linear, from the largest", LINEAR)]
     return render("compilation", "weights", panels, legend, "")
 
 
-def _panel(index: int, title: str, rows: Sequence[Row], value: Callable[[Row], float]) -> Panel:
+def cpu_seconds(row: Row) -> float:
+    """CPU seconds of a row, which other work on the machine does not lengthen; seconds of rows that do not tell them."""
+    return float(row.get("cpu_s", row["compile_s"]))
+
+
+def growth(rows: Sequence[Row], over: str) -> float | None:
+    """Return k of ``CPU seconds ~ over ** k``, a least-squares line through the logarithms; None where `over` hardly varies.
+
+    Parameters
+    ----------
+    rows
+        Rows of the suite; those without a plan are left out.
+    over
+        Key of what grows: "weights" or "tiles_used".
+    """
+    known = [row for row in rows if row.get("fits")]
+    along = np.log([float(row[over]) for row in known])
+    if len(known) < 2 or np.ptp(along) < math.log(2):
+        return None
+    seconds = np.log([cpu_seconds(row) for row in known])
+    return float(np.polyfit(along, seconds, 1)[0])
+
+
+def _panel(index: int, title: str, known: Sequence[Row], over: str, value: Callable[[Row], float]) -> Panel:
+    rows = sorted(known, key=lambda row: (row[over], value(row)))
     left = LEFT + index * (WIDTH + GAP)
-    low_x, high_x = _decades([row["weights"] for row in rows])
+    low_x, high_x = _decades([row[over] for row in rows])
     low_y, high_y = _decades([value(row) for row in rows])
 
     def place(weights: float, at: float) -> tuple[float, float]:
@@ -38,14 +65,14 @@ def _panel(index: int, title: str, rows: Sequence[Row], value: Callable[[Row], f
     ticks = tuple((place(10.0**low_x, 10.0**k)[1], short(10.0**k)) for k in range(low_y, high_y + 1))
     lines, marks = [], []
     if rows:
-        places = [place(row["weights"], value(row)) for row in rows]
+        places = [place(row[over], value(row)) for row in rows]
         lines.append((_text(places), MEASURED, False))
-        lines.append((_text(_straight(rows[-1]["weights"], value(rows[-1]), low_x, low_y, place)), LINEAR, True))
+        lines.append((_text(_straight(rows[-1][over], value(rows[-1]), low_x, low_y, place)), LINEAR, True))
         marks = [
             Mark(x, y, MEASURED, f"{row['net']}: {row['weights']:,} weights, {row['compile_s']:.2f} s, {row['peak_rss_mb']:,.0f} MB", True)
             for (x, y), row in zip(places, rows, strict=True)
         ]
-    return Panel(title, left, ticks, columns, left + WIDTH, left + WIDTH / 2, tuple(lines), tuple(marks))
+    return Panel(title, left, ticks, columns, left + WIDTH, left + WIDTH / 2, tuple(lines), tuple(marks), over.removesuffix("_used"))
 
 
 def _straight(

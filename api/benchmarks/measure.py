@@ -67,14 +67,14 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
     logged = next((run for run in logged_runs() if run.name == name), None)
     if logged is not None:
         row["logged_ms"] = logged.logged_ms
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     try:
         found = _published(case, machine) if strategy == PUBLISHED else _mapped(case, strategy, machine, emit=emit)
     except SnncError as error:
         found = {"error": error.text, "code": error.code}
         if isinstance(error, BaselineTooBigError):
             found["peak_tile_bytes"] = error.needed
-    row |= {"compile_s": time.perf_counter() - start} | found
+    row |= {"compile_s": time.perf_counter() - start, "cpu_s": time.process_time() - cpu} | found
     row["peak_rss_mb"] = peak_rss_mb()
     return row | (_variants(case, strategy, machine) if logged is not None and row["fits"] else {})
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
+
+from snnc.benchmarks.growth import cpu_seconds, growth
 
 Row = Mapping[str, Any]
 
@@ -47,9 +49,9 @@ def _over(row: Row, mine: Row) -> str:
     return f"{needed / 1024:,.0f} KiB!" if needed else "-"
 
 
-def compile_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield one line for each net, from small to large: seconds and memory to the emitted project."""
-    head = f"{'net':16} {'target':8} {'tiles':>7} {'neurons':>9} {'weights':>12} {'compile':>9} {'of it emit':>10} {'RSS MB':>7}"
+def compile_lines(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield one line for each net, from small to large: seconds and memory to the emitted project; then how CPU seconds grow."""
+    head = f"{'net':16} {'target':8} {'tiles':>7} {'neurons':>9} {'weights':>12} {'compile':>9} {'of it emit':>10} {'CPU':>9} {'RSS MB':>7}"
     yield head + f" {'s / M weights':>13}"
     for row in sorted(rows, key=lambda row: row.get("weights", 0)):
         if not row.get("fits"):
@@ -57,6 +59,10 @@ def compile_lines(rows: Iterable[Row]) -> Iterator[str]:
             continue
         sizes = f"{row['tiles_used']:7,d} {row['neurons']:9,d} {row['weights']:12,d}"
         yield (
-            f"{row['net']:16} {row['target']:8} {sizes} {row['compile_s']:7.2f} s {row['emit_s']:8.2f} s "
+            f"{row['net']:16} {row['target']:8} {sizes} {row['compile_s']:7.2f} s {row['emit_s']:8.2f} s {cpu_seconds(row):7.2f} s "
             f"{row['peak_rss_mb']:7,.0f} {1e6 * row['compile_s'] / row['weights']:13.3f}"
         )
+    found = ((name, growth(rows, key)) for name, key in (("weights", "weights"), ("tiles", "tiles_used")))
+    powers = [f"{name}^{power:.2f}" for name, power in found if power is not None]
+    if powers:
+        yield f"CPU seconds grow as {', '.join(powers)} (1 is linear)"

@@ -32,7 +32,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Panel:
-    """A pair of axes: ticks as (y, text), columns as (x, text), lines as (points, colour, dashed)."""
+    """A pair of axes: ticks as (y, text), columns as (x, text), lines as (points, colour, dashed); `along` names an x-axis of its own."""
 
     title: str
     left: float
@@ -42,6 +42,7 @@ class Panel:
     middle: float
     lines: tuple[tuple[str, str, bool], ...]
     marks: tuple[Mark, ...]
+    along: str = ""
 
 
 @dataclass(frozen=True)

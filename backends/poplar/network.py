@@ -43,6 +43,11 @@ class Store:
     external: bool
 
     @property
+    def bits(self) -> bool:
+        """Whether it keeps a bit for each value, not ids."""
+        return self.buses[0].form == "bits"
+
+    @property
     def near(self) -> bool:
         """Whether it also keeps the neurons that take gradient without a spike."""
         return any(b.gradient is not None for b in self.buses)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from snnc.backends.poplar.gradient_windows import counts_lost, join_near, next_fields, shown_fields, window_variables
 from snnc.backends.poplar.network import Network, Store
 from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
+from snnc.compiler.mapping.buses import bit_words
 from snnc.compiler.mapping.cost import CodeletCost
 from snnc.compiler.plan import BusPlan
 
@@ -30,7 +32,7 @@ def add_relays(net: Network, assembly: Assembly, store: Store) -> None:
         _show(net, assembly, store, "relay_forward", forward=True)
     else:
         _compact(net, assembly, store)
-        _show(net, assembly, store, JOIN, forward=True)
+        _join(net, assembly, store)
     if net.training:
         _show(net, assembly, store, "relay_backward", forward=False)
     _next_window(net, assembly, store, "forward_next", backward=False)
@@ -46,7 +48,10 @@ def slots(store: Store) -> str:
 def _variables(net: Network, assembly: Assembly, store: Store) -> None:
     name = store.buffer
     relays = f"{name}_relays"
-    if store.kind == "events":
+    if store.bits:
+        made = f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_bits", ({slots(store)}) * {bit_words(store.width)})'
+        assembly.variable("Parts", f"{name}_bits", made, f"a bit for each value of all steps of {name}")
+    elif store.kind == "events":
         assembly.variable(
             "Parts",
             f"{name}_ids",
@@ -72,6 +77,7 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
             f'layout.kept({relays}, poplar::FLOAT, "{name}_store", ({slots(store)}) * {store.width})',
             f"values of all steps of {name}",
         )
+    flags = f", {net.workers}" if store.bits else ""
     for bus in store.buses:
         comment = f"bus {bus.id}: {bus.source}, lag {bus.lag}"
         if store.kind == "values":
@@ -87,7 +93,7 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
             window_variables(assembly, store, bus)
         if net.limited(bus) or net.limited(bus, backward=net.training):
             assembly.variable("Tensor", f"{bus.id}_position", f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_position", 1)')
-            assembly.variable("Parts", f"{bus.id}_more", f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{bus.id}_more")')
+            assembly.variable("Parts", f"{bus.id}_more", f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{bus.id}_more"{flags})')
         if bus.capacity < bus.width:
             lost = assembly.variable(
                 "Parts", f"{bus.id}_lost", f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{bus.id}_lost", {net.workers})'
@@ -107,7 +113,9 @@ def counter_name(net: Network, bus: BusPlan) -> str:
 
 def _input(net: Network, assembly: Assembly, store: Store) -> None:
     name, shape = store.buffer, f"{{BATCH, {store.width}}}" if store.static else f"{{STEPS, BATCH, {store.width}}}"
-    if store.kind == "events":
+    if store.bits:
+        assembly.start.append(f'bit_input("{store.owner}", {shape}, {name}_relays, {name}_bits, load_inputs);')
+    elif store.kind == "events":
         assembly.start.append(
             f'event_input<{store.id_type}>("{store.owner}", {shape}, {name}_relays, {name}_ids, {name}_numbers, '
             f"{store.stored}, load_inputs);"
@@ -118,7 +126,10 @@ def _input(net: Network, assembly: Assembly, store: Store) -> None:
 
 def _initial(net: Network, assembly: Assembly, store: Store) -> None:
     name = store.buffer
-    if store.kind == "events":
+    if store.bits:
+        given = f"{name}_relays, {name}_bits, {slots(store)}"
+        assembly.tensors.append(f'initial_bits("{name}_initial", BATCH, {store.width}, {given});')
+    elif store.kind == "events":
         assembly.tensors.append(
             f'initial_events<{store.id_type}>("{name}_initial", BATCH, {store.width}, {name}_relays, {name}_ids, {name}_numbers, '
             f"{slots(store)}, {store.stored});"
@@ -176,9 +187,61 @@ def _compact(net: Network, assembly: Assembly, store: Store) -> None:
     _add(net, assembly, store, "relay_forward", "relay_compact", title, fields, {"mask": kind}, net.cost("relay_compact"))
 
 
-def _show(net: Network, assembly: Assembly, store: Store, compute_set: str, *, forward: bool) -> None:
+def _join(net: Network, assembly: Assembly, store: Store) -> None:
+    """Add the vertices that put a step into the store and show windows; where it holds bits, steps shown later are read from it."""
+    if not store.bits:
+        _show(net, assembly, store, JOIN, forward=True)
+        return
+    now = tuple(bus for bus in store.buses if bus.lag == 1)
+    _show(net, assembly, replace(store, buses=now or store.buses[:1]), JOIN, forward=True, shows=bool(now))
+    for bus in store.buses:
+        if bus not in now:
+            _show_bits(net, assembly, store, bus, "relay_forward")
+
+
+def _show_bits(net: Network, assembly: Assembly, store: Store, bus: BusPlan, compute_set: str, *, again: bool = False) -> None:
+    """Add the vertices that list the bits of a step in the window of a bus, or in its next window."""
+    forward, limited = "forward" in compute_set, net.limited(bus)
+    fields = _common(net, store, "second_clock" if again else "first_clock") + _offsets(net, (bus,))
+    fields += [
+        number("bit_words", bit_words(store.width)),
+        vector("Input", "unsigned", "bits", f"{store.buffer}_bits[r.index]"),
+        *_window_fields(net, store, 0, bus, again=again)[:4],
+    ]
+    each, end = [], []
+    if limited:
+        access: Access = "InOut" if again else "Output"
+        fields.append(vector(access, "unsigned", "position0", f"Layout::samples({bus.id}_position, r)"))
+        fields.append(vector("Output", "unsigned", "more0", f"{bus.id}_more[r.index]"))
+        each, end = ["position0[s] = from + n;", "left += rest - n;"], ["more0[worker] = left;"]
+    if forward and not again and bus.capacity < bus.width:
+        fields.append(vector("InOut", "unsigned", "lost0", f"{bus.id}_lost[r.index]"))
+        each.append(f"lost0[worker] = lost0[worker] + {_lost(net, bus, 0)};")
+    body: Body = {
+        "slot": _slot(store),
+        "shares": "each_whole" if again else "each_share",
+        "from": "position0[s]" if again else "0",
+        "each": each,
+        "end": end,
+    }
+    title = "Lists the bits of a step in its next window." if again else "Lists the bits of a step in its window."
+    _add(net, assembly, store, compute_set, "relay_bits", title, tuple(fields), body, net.cost("relay_bits"))
+
+
+def _lost(net: Network, bus: BusPlan, index: int) -> str:
+    """C++: the further windows that `all` events need, or the events that find no room."""
+    return f"(all > n ? (all - 1) / capacity{index} : 0)" if net.limited(bus) else "(all - n)"
+
+
+def _show(net: Network, assembly: Assembly, store: Store, compute_set: str, *, forward: bool, shows: bool = True) -> None:
     """Add the vertices that show windows; forward those of a population first put its step into the store."""
     joins = forward and not store.external
+    if store.bits and not joins:
+        for bus in store.buses:
+            _show_bits(net, assembly, store, bus, compute_set)
+        return
+    if not shows:
+        store = replace(store, buses=())
     clock = "first_clock" if compute_set != JOIN else f"{store.buffer}_iteration[r.index][0]"
     fields = _common(net, store, clock) + _offsets(net, store.buses)
     if joins:
@@ -216,14 +279,33 @@ def _event_fields(net: Network, store: Store, joins: bool, forward: bool) -> tup
         vector(access, store.id_type, "ids", f"{name}_ids[r.index]", 4),
         vector(access, "unsigned", "numbers", f"{name}_numbers[r.index]"),
     ]
+    if store.bits:
+        fields = [
+            number("width", store.width),
+            number("bit_words", bit_words(store.width)),
+            vector("InOut", "unsigned", "bits", f"{name}_bits[r.index]"),
+        ]
     if store.near and not forward:
         fields.append(vector("Input", "unsigned", "ends", f"{name}_ends[r.index]"))
-    join: Body = {"id_type": store.id_type, "ids_of_word": 2 if store.id_type == "unsigned short" else 1, "near": [], "head": []}
+    ids_of_word = 2 if store.id_type == "unsigned short" else 1
+    join: Body = {
+        "id_type": store.id_type,
+        "ids_of_word": ids_of_word,
+        "near": [],
+        "head": ["numbers[slot] = spikes;"],
+        "bits": [],
+        "keep": [
+            "Word *list = reinterpret_cast<Word *>(&ids[slot * stored]);",
+            f"[[maybe_unused]] const auto keep = [&](unsigned place, unsigned word) {{ list[place / {ids_of_word}] = word; }};",
+        ],
+    }
+    if store.bits:
+        join |= {"bits": [1], "head": [], "keep": ["const auto keep = [](unsigned, unsigned) {};"]}
     if joins:
-        exact = store.buses[0].mode == "exact"
+        exact = store.bits or store.buses[0].mode == "exact"
         fields += [
             number("most_spikes", store.width if exact else max(b.capacity for b in store.buses)),
-            number("most", _entries(store)),
+            number("most", store.width if exact else _entries(store)),
             vector("Input", "unsigned", "pieces", f"layout.constants(relay_pieces({store.owner}, r, {net.workers}), r.tile)"),
             vector("Input", "unsigned", "found_ids", f"{name}_found[r.index]"),
             vector("Input", "unsigned", "counts", f"{name}_counts[r.index]"),
@@ -231,7 +313,7 @@ def _event_fields(net: Network, store: Store, joins: bool, forward: bool) -> tup
         if store.near:
             more, lines = join_near(store)
             fields += more
-            join |= lines
+            join |= {**lines, "head": [*join["head"], *lines["head"]]}
     for index, bus in enumerate(store.buses):
         if bus.gradient is not None and not forward:
             fields += shown_fields(net, store, index, bus)[0]
@@ -289,15 +371,19 @@ def _bus(net: Network, store: Store, index: int, bus: BusPlan, forward: bool, jo
         "slot": _slot(store, f"t{index}"),
         "joined": f"joins && shown{index} && t{index} == finished" if joins else "false",
         "comment": f"Bus {bus.id}{': exact, further windows follow' if net.limited(bus) else ''}.",
+        "all": "0u" if store.bits else f"shown{index} ? numbers[slot * samples + s] : 0",
+        "copied": f"copy_ids(&ids[(slot * samples + s) * stored], &window{index}[s * room{index}], n, first, span)",
         "each": [],
         "first": [],
         "left": [],
     }
+    if store.bits:
+        body["copied"] = "{}"
     if net.limited(bus):
         body["each"], body["first"] = [f"position{index}[s] = n;"], [f"position{index}[s] = n;"]
         body["left"] = ["relay_left_joined" if joins else "relay_left"]
     if forward and bus.kind == "events" and bus.capacity < bus.width:
-        lost = f"(all > n ? (all - 1) / capacity{index} : 0)" if net.limited(bus) else "(all - n)"
+        lost = _lost(net, bus, index)
         body["each"].append(f"lost{index}[worker] = lost{index}[worker] + {lost};")
         body["first"].append(f"lost{index}[worker] = lost{index}[worker] + {lost.replace('all', 'spikes')};")
     return body
@@ -305,6 +391,10 @@ def _bus(net: Network, store: Store, index: int, bus: BusPlan, forward: bool, jo
 
 def _next_window(net: Network, assembly: Assembly, store: Store, compute_set: str, *, backward: bool) -> None:
     limited = tuple(bus for bus in store.buses if net.limited(bus, backward=backward))
+    if store.bits:
+        for bus in limited:
+            _show_bits(net, assembly, store, bus, compute_set, again=True)
+        return
     if not limited:
         return
     fields = _common(net, store, "second_clock") + _offsets(net, limited)

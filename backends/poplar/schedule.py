@@ -47,7 +47,7 @@ def _add_decide(net: Network, assembly: Assembly, part: str) -> None:
         vector("Input", "unsigned", "more", f"poplar::concat(std::vector<Tensor>{{{flags}}})"),
         scalar("Output", "bool", "again", "again"),
         scalar("InOut", "unsigned", "rounds", f"{rounds}[0]"),
-        number("count", " + ".join(f"{bus.buffer}_relays.size()" for bus in limited)),
+        number("count", " + ".join(f"{bus.id}_more.all.numElements()" for bus in limited)),
     )
     assembly.loop("clocks", VertexLoop(f"{part} rounds", *_ONE, f"{part}_decide", "Decide", _TILE, fields))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from snnc.compiler.mapping.capacity import gradient_capacity, window_capacity
@@ -83,26 +83,47 @@ def make_buses(
     return buses, {link.id: found[link.source, schedule.lags[link.id]] for link in network.links}
 
 
-def store_bytes(source: Source, buses: Sequence[Bus], steps: int, mode: Mode, windowed: frozenset[str] = frozenset()) -> int:
+def store_bytes(
+    source: Source,
+    buses: Sequence[Bus],
+    steps: int,
+    mode: Mode,
+    windowed: frozenset[str] = frozenset(),
+    bits: Collection[Source] = (),
+) -> int:
     """Bytes of one sample on a relay: its sequence, what its workers find in the masks of a step, and the windows of its buses.
 
-    `windowed` as :func:`sequence_bytes` takes it.
+    `windowed` and `bits` as :func:`sequence_bytes` takes them.
     """
     mine = [bus for bus in buses if bus.source == source]
     returned = sum(bus.near_bytes + bus.returned_bytes for bus in mine if bus.id in windowed)
     found = 4 * source.width + 2 * COUNT_BYTES if source.kind == "spikes" and not source.external else 0
-    return sequence_bytes(source, buses, steps, mode, windowed) + found + sum(bus.window_bytes for bus in mine) + returned
+    return sequence_bytes(source, buses, steps, mode, windowed, bits) + found + sum(bus.window_bytes for bus in mine) + returned
 
 
-def sequence_bytes(source: Source, buses: Sequence[Bus], steps: int, mode: Mode, windowed: frozenset[str] = frozenset()) -> int:
-    """Bytes of one sample's values or ids of all steps (one, of a static input); of an input, this is what the host streams.
+def bit_words(width: int) -> int:
+    """32-bit words of one bit for each of `width` values."""
+    return -(-width // 32)
 
-    Of spikes, mode "exact" keeps room for `width` ids a step, mode "drop" for the largest capacity. `windowed` are the buses over which
-    gradients come back in windows.
+
+def sequence_bytes(
+    source: Source,
+    buses: Sequence[Bus],
+    steps: int,
+    mode: Mode,
+    windowed: frozenset[str] = frozenset(),
+    bits: Collection[Source] = (),
+) -> int:
+    """Bytes of one sample's values or spikes of all steps (one, of a static input); of an input, this is what the host streams.
+
+    Of spikes, mode "exact" keeps room for `width` ids a step, mode "drop" for the largest capacity; of those in `bits`, relays keep
+    a bit for each value. `windowed` are the buses over which gradients come back in windows.
     """
     slots = 1 if source.static else steps
     if source.kind != "spikes":
         return slots * source.width * 4
+    if source in bits:
+        return slots * 4 * bit_words(source.width)
     mine = [bus for bus in buses if bus.source == source]
     near = [bus for bus in mine if bus.id in windowed]
     most = source.width if mode == "exact" else max([bus.capacity for bus in mine] + [bus.gradient_capacity for bus in near])

@@ -52,6 +52,8 @@ codelet             samples    events     sweeps; rows / products     neurons   
 ``relay_windows``   lists      0          pieces that are joined / 0  0                         words copied to windows (element), runs
                                                                                                 of those (run); counts summed (value)
                                                                                                 and words of ids joined (word)
+``relay_bits``      lists      0          0                           0                         words read (word), ids listed (id), words
+                                                                                                whose bits are counted (value)
 ``relay_values``    0          0          rows of a sample / 0        0                         floats kept (value), shown (element)
 ``next_window``     of vertex  0          0                           0                         ids copied (element)
 ``reduce_partials`` 0          0          pairs of entries / pairs    0                         0
@@ -380,7 +382,10 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         # a list: its number, the smaller of two, addresses, first word and span; a run of words that is copied: loop set-up; a word: load,
         # store, branch. Joining a piece: its numbers, limits, what comes behind it; a count: two loads, two sums, two tests; a word of two
         # ids: two loads, shift, or, store, test, store, branch. What is left over: load, compare, subtract, add, branch
-        "relay_windows": CodeletCost(start=24, sample=16, run=4, element=copy_ids, row=32, value=8, word=8, choice=6),
+        "relay_windows": CodeletCost(start=24, sample=16, run=4, element=copy_ids, row=32, value=8, word=8, choice=6, lookup=8, found=4),
+        # a list: addresses, its words, number; a word whose bits are counted: load, count, add, branch; a word of the list: load,
+        # test, branch; an id: count zeros, clear, add the first, half a word or not, test for room, shift, or, store, branch
+        "relay_bits": CodeletCost(start=24, sample=28, value=4, word=4, id=11),
         # a row: its tile and sample, addresses, loop set-up; a value: load, store, store in a window, branch
         "relay_values": CodeletCost(start=24, row=12, value=4, element=copy_floats),
         "next_window": CodeletCost(start=16, idle=8, sample=8, element=next_ids),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias
@@ -23,6 +24,7 @@ from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.request import Gradients, Request
 from snnc.compiler.mapping.schedule import make_schedule
 from snnc.compiler.mapping.search import EFFORT, Priced, Search
+from snnc.compiler.mapping.stores import with_bits
 from snnc.compiler.mapping.strategies import SNNC, check_strategy
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.too_big import baseline_too_big, bytes_at_least, too_big
@@ -129,15 +131,25 @@ def make_plan(
     if strategy != SNNC:
         raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
     again = (request, partial(_attempt, effort=effort)) if placer is None else None
-    raise too_big(found[0].problem, found[0].misfit, again)
+    nearest = _nearest(found)
+    raise too_big(nearest.problem, nearest.misfit, again)
 
 
 def _searches(request: Request, strategy: str, placer: Placer | None) -> list[Search]:
-    """Search once for each way to size the windows, the later times on as many chips as the first; anew for the other way of gradients.
+    """Search once for each way to size the windows; where nothing fits, again with relays that keep bits wherever these are fewer."""
+    ways = [list(with_bits(problem)) for problem in request.problems()]
+    found = _searched(request, [some[0] for some in ways], strategy, placer)
+    if all(search.best is None for search in found):
+        found += _searched(request, [problem for some in ways for problem in some[1:]], strategy, placer)
+    return found
+
+
+def _searched(request: Request, problems: Sequence[Problem], strategy: str, placer: Placer | None) -> list[Search]:
+    """Search for each problem, the later times on as many chips as the first; anew for the other way of gradients.
 
     The way of gradients with less work goes first: what is far behind its placements is not looked at.
     """
-    found = [Search(problem) for problem in request.problems()]
+    found = [Search(problem) for problem in problems]
     first: dict[frozenset[Source], Search] = {}
     for search in found:
         first.setdefault(search.problem.windowed, search)
@@ -155,6 +167,11 @@ def _searches(request: Request, strategy: str, placer: Placer | None) -> list[Se
             search.limit = FAR * min(other.cycles() for other in found)
             search.run(request.chips) if known is None else search.run_as(known.layout.placement)
     return found
+
+
+def _nearest(found: Sequence[Search]) -> Search:
+    """The search that misses by least."""
+    return min(found, key=lambda search: math.inf if search.misfit is None else search.misfit[0])
 
 
 def _refined(found: list[Search], gradients: Gradients, effort: int) -> Search:
@@ -178,21 +195,22 @@ def _other_ways(fastest: Search, gradients: Gradients) -> Iterator[Search]:
     if gradients != "auto" or fastest.best is None or not 1 < len(able) <= MOST_FLIPS:
         return
     for source in able:
-        other = replace(fastest.problem, windowed=fastest.problem.windowed ^ {source})
+        windowed = fastest.problem.windowed ^ {source}
+        other = replace(fastest.problem, windowed=windowed, bits=fastest.problem.bits - windowed)
         yield Search(other).run_given([fastest.best.layout.placement])
 
 
 def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
     """Plan a changed request: bytes of the fullest tile of the fastest plan (quick: of any), or of the one that misses by least."""
     if quick:
-        found = [Search(problem).run_quickly(request.chips) for problem in request.problems()]
+        found = [Search(problem).run_quickly(request.chips) for some in request.problems() for problem in with_bits(some)]
     else:
         found = _searches(request, SNNC, None)
     best = (min(found, key=Search.cycles) if quick else _refined(found, request.gradients, effort).settle()).best
     if best is not None:
         return Trial(int(np.sum(list(best.memory.values()), axis=0).max()), best.layout.placement.chips)
-    misfit = found[0].misfit
-    return Trial(bytes_at_least(found[0].problem) if misfit is None else misfit[0], 0)
+    nearest = _nearest(found)
+    return Trial(bytes_at_least(nearest.problem) if nearest.misfit is None else nearest.misfit[0], 0)
 
 
 def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:
@@ -225,7 +243,7 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
 
 def _host_bytes(problem: Problem) -> int:
     """Inputs of all steps, and a label for each sample when training."""
-    each = sum(sequence_bytes(source, problem.buses, problem.steps, problem.mode) for source in problem.network.inputs)
+    each = sum(sequence_bytes(source, problem.buses, problem.steps, problem.mode, bits=problem.bits) for source in problem.network.inputs)
     return problem.batch * (each + LABEL_BYTES * problem.training)
 
 
@@ -241,6 +259,7 @@ def _bus(layout: Layout, bus: Bus) -> BusPlan:
         mode=layout.problem.mode,
         relays=layout.relays[bus.source],
         gradient=layout.reductions[bus.id].to_plan() if bus.id in layout.reductions else None,
+        form="bits" if bus.source in layout.problem.bits else "ids",
     )
 
 

@@ -80,7 +80,7 @@ def plan_to_json(plan: Plan) -> str:
         ],
         "buses": [
             {
-                **{k: getattr(b, k) for k in ("id", "source", "buffer", "width", "kind", "lag", "capacity", "mode")},
+                **{k: getattr(b, k) for k in ("id", "source", "buffer", "width", "kind", "lag", "capacity", "mode", "form")},
                 "relays": _table(b.relays, _RELAY),
                 "gradient": _gradient(b.gradient),
             }

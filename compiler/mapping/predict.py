@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.mapping.block_work import add_blocks, limited_sources, round_load
+from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.copies import local_copy_cycles, numbers_to_readers, weights_to_replicas, weights_to_sources
 from snnc.compiler.mapping.cost import CLOCK, SUMMANDS, worker_cycles
 from snnc.compiler.mapping.gradient_traffic import add_last_sums, add_reduction, add_sums_to_relays, partials_to_sums
@@ -20,10 +21,10 @@ from snnc.compiler.mapping.indexed_traffic import (
     owned_work,
 )
 from snnc.compiler.mapping.load import Load
-from snnc.compiler.mapping.network import learned_rows, learned_scalars
+from snnc.compiler.mapping.network import Source, learned_rows, learned_scalars
 from snnc.compiler.mapping.problem import Problem
-from snnc.compiler.mapping.relay_cycles import mask_rows
-from snnc.compiler.mapping.relay_workers import relay_cycles
+from snnc.compiler.mapping.relay_cycles import MaskRows, mask_rows
+from snnc.compiler.mapping.relay_workers import bits_cycles, relay_cycles
 from snnc.compiler.mapping.shapes import shapes
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.timeline import Sums
@@ -191,12 +192,24 @@ def relay_load(layout: Layout, part: str) -> Load:
         rows = None if source.external else mask_rows(problem, source, layout.range_by_id(source.owner))
         if part == "windows" and not (rows and source.kind == "spikes"):
             continue
-        relays = layout.relays[source]
+        relays, listed = layout.relays[source], _listed(problem, source, rows, part)
+        tiles, kinds = np.array([relay.tile for relay in relays]), np.arange(len(relays))
         samples = tuple((relay.sample, relay.samples) for relay in relays)
-        make = partial(relay_cycles, problem, source, rows if part != "backward" else None, samples, part)
-        cycles = problem.kept.get((source.buffer, rows, part, samples), make)
-        load.add_kinds(np.array([relay.tile for relay in relays]), np.arange(len(relays)), cycles, shared=True)
+        for bus in listed:
+            cycles = problem.kept.get((bus.id, "bits", samples), partial(bits_cycles, problem, bus, samples))
+            load.add_kinds(tiles, kinds, cycles, shared=True)
+        if source not in problem.bits or (rows and part != "backward"):
+            make = partial(relay_cycles, problem, source, rows if part != "backward" else None, samples, part)
+            cycles = problem.kept.get((source.buffer, rows, part, samples), make)
+            load.add_kinds(tiles, kinds, cycles, shared=True)
     return load
+
+
+def _listed(problem: Problem, source: Source, rows: MaskRows | None, part: str) -> tuple[Bus, ...]:
+    """Buses whose windows are listed from the bits that relays keep; those of a lag of 1 are joined from what was just found."""
+    if source not in problem.bits or part == "windows":
+        return ()
+    return tuple(bus for bus in problem.buses_of(source) if part == "backward" or rows is None or bus.lag != 1)
 
 
 def _joined_windows(layout: Layout, runs: int) -> tuple[Step, ...]:

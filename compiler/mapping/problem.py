@@ -46,6 +46,8 @@ class Problem:
     """Spikes of a buffer, [steps, samples], where that was measured."""
     near_counts: Mapping[str, Array] = field(default_factory=dict)
     """The same of neurons that take gradient."""
+    bits: frozenset[Source] = frozenset()
+    """Sources of spikes of which relays keep a bit for each value and step, not ids."""
 
     @cached_property
     def kept(self) -> Kept:
@@ -94,7 +96,7 @@ class Problem:
     @cached_property
     def store_sizes(self) -> Mapping[Source, int]:
         """Bytes a sample on a relay, by source."""
-        return {s: store_bytes(s, self.buses, self.steps, self.mode, self.windowed_buses) for s in self.network.sources}
+        return {s: store_bytes(s, self.buses, self.steps, self.mode, self.windowed_buses, self.bits) for s in self.network.sources}
 
     @cached_property
     def windowed_buses(self) -> frozenset[str]:

@@ -6,14 +6,14 @@ new *piece* begins. What they find is then put together, piece behind piece. Win
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from snnc.compiler.mapping.buses import Bus
+from snnc.compiler.mapping.buses import Bus, bit_words
 from snnc.compiler.mapping.cost import CodeletCost, worker_cycles
 from snnc.compiler.mapping.grouping import ceil_div, mask_unit, mask_units
 from snnc.compiler.mapping.network import Source
@@ -108,8 +108,13 @@ def windows_work(problem: Problem, source: Source, rows: MaskRows | None, sample
     """Showing windows; forward, with the rows that a population sends, its step is first put into the store."""
     if source.kind != "spikes":
         return _values_work(problem, source, rows if forward else None, samples)
+    buses = problem.buses_of(source)
+    if source in problem.bits:
+        if rows is None or not forward:
+            return bits_work(problem, buses, samples)
+        buses = tuple(bus for bus in buses if bus.lag == 1)
     cost, workers = problem.costs["relay_windows"], problem.target.workers
-    pieces, buses = _pieces(samples, workers), problem.buses_of(source)
+    pieces = _pieces(samples, workers)
     always = problem.target.vertex_start_cycles + worker_cycles(cost, samples=pieces * len(buses))
     shown, joining = {}, 0.0
     for bus in buses:
@@ -126,7 +131,24 @@ def windows_work(problem: Problem, source: Source, rows: MaskRows | None, sample
         ids = samples * source.width * rate / workers
         words = (ids + pieces / 2) / 2 if source.width <= 1 << 16 else ids
         joining = joining + pieces * (cost.row + cost.value * sharing) + cost.word * words
+        if source in problem.bits:
+            joining = joining + cost.lookup * ids + cost.found * samples * bit_words(source.width) / workers
     return RelayWork(always, joining, shown)
+
+
+def bits_work(problem: Problem, buses: Sequence[Bus], samples: Any) -> RelayWork:
+    """Listing the bits of a step in the windows of `buses`, one vertex for each of them."""
+    cost, workers, start = problem.costs["relay_bits"], problem.target.workers, problem.target.vertex_start_cycles
+    pieces = _pieces(samples, workers)
+    always, shown = 0.0, {}
+    for bus in buses:
+        words = bit_words(bus.source.width)
+        # A worker with a part of a list counts the bits before its part; the one with the first part, those behind.
+        counted = words * np.where(np.asarray(samples) % workers == 0, 0, np.minimum(pieces, 2))
+        always = always + start + worker_cycles(cost, samples=pieces)
+        read, ids = samples * words / workers, samples * problem.events(bus.source) / workers
+        shown[bus.id] = cost.value * counted + cost.word * read + cost.id * ids
+    return RelayWork(always, 0.0, shown)
 
 
 def _copying(problem: Problem, cost: CodeletCost, bus: Bus, samples: Any, *, forward: bool) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from snnc.compiler.mapping.buses import Bus
+from snnc.compiler.mapping.buses import Bus, bit_words
 from snnc.compiler.mapping.cost import worker_cycles
 from snnc.compiler.mapping.grouping import Floats, Ints
 from snnc.compiler.mapping.network import Source
@@ -90,6 +90,8 @@ def _alike(problem: Problem, source: Source, rows: MaskRows | None, first: Ints,
     forward = part != "backward"
     cycles: Any = np.full((1, workers, 1), float(cost.start))
     for bus in problem.buses_of(source):
+        if source in problem.bits and bus.lag != 1:
+            continue
         joined = forward and rows is not None and bus.lag == 1
         each = cost.sample * shares.pieces[:, None] * (1.0 - finished if joined else 1.0)
         cycles = cycles + each + (0.0 if joined else _copying(problem, bus, shares, chosen, forward=forward))
@@ -104,14 +106,43 @@ def _alike(problem: Problem, source: Source, rows: MaskRows | None, first: Ints,
 def _found(problem: Problem, source: Source, shares: Shares, chosen: Ints) -> Iterator[tuple[str, Ints]]:
     """How many spikes, then how many neurons that only take gradient each worker finds, [relays, workers, iterations], of each sample."""
     timeline, after = problem.timeline, problem.schedule.stages[source.owner] + 1
-    random = np.random.default_rng(zlib.crc32(f"{source.buffer} {shares.samples}".encode()))
     spikes = timeline.placed(timeline.spikes(source), after)
-    lists = {"spikes": spikes}
+    yield from (("spikes", found) for found in _drawn(f"{source.buffer} spikes", spikes, shares, chosen))
     if source in problem.windowed:
-        lists["near"] = timeline.placed(timeline.near(source), after) - spikes
-    for kind, counts in lists.items():
-        for sample, part in enumerate(shares.part):
-            yield kind, np.moveaxis(random.multinomial(counts.T[chosen[:, sample]], part), -1, 1)
+        near = timeline.placed(timeline.near(source), after) - spikes
+        yield from (("near", found) for found in _drawn(f"{source.buffer} near", near, shares, chosen))
+
+
+def _drawn(name: str, counts: Ints, shares: Shares, chosen: Ints) -> Iterator[Ints]:
+    """Of each sample, how many of `counts` [iterations, samples] lie in the part of every worker, [relays, workers, iterations]."""
+    random = np.random.default_rng(zlib.crc32(f"{name} {shares.samples}".encode()))
+    for sample, part in enumerate(shares.part):
+        yield np.moveaxis(random.multinomial(counts.T[chosen[:, sample]], part), -1, 1)
+
+
+def bits_cycles(problem: Problem, bus: Bus, relays: Sequence[tuple[int, int]]) -> Floats:
+    """[relays, iterations]: the same of the vertex that lists the bits of a step in the windows of a bus."""
+    found = np.zeros((len(relays), len(problem.timeline.chosen)))
+    first, count = np.array(relays, dtype=np.int64).T
+    for samples in np.unique(count).tolist():
+        here = np.flatnonzero(count == samples)
+        shares = Shares.of(problem.target.workers, samples)
+        found[here] = _listing(problem, bus, shares, first[here][:, None] + np.arange(samples))
+    return found
+
+
+def _listing(problem: Problem, bus: Bus, shares: Shares, chosen: Ints) -> Any:
+    timeline, cost, words = problem.timeline, problem.costs["relay_bits"], bit_words(bus.source.width)
+    at = np.flatnonzero(shares.begins)
+    first, span = shares.word[at], np.diff(np.append(at, len(shares.word)))
+    begin, end = words * first // shares.workers, words * (first + span) // shares.workers
+    walked = cost.value * (begin + (first == 0) * (words - end)) + cost.word * (end - begin)
+    read = np.bincount(at // shares.samples, weights=walked, minlength=shares.workers)
+    counts = timeline.placed(timeline.spikes(bus.source), timeline.first(bus))
+    ids = np.sum(list(_drawn(bus.id, counts, shares, chosen)), axis=0)
+    fixed = problem.target.vertex_start_cycles + cost.start + cost.sample * shares.pieces[:, None]
+    cycles = fixed + timeline.active(timeline.first(bus)) * read[:, None] + cost.id * ids
+    return cycles.max(axis=1)
 
 
 def _looking(problem: Problem, rows: MaskRows, shares: Shares, ids: Ints) -> Any:
@@ -149,6 +180,10 @@ def _joining(problem: Problem, source: Source, shares: Shares, chosen: Ints) -> 
         kept = np.minimum(end, room) if kind == "spikes" else end
         begin = np.minimum(end - drawn, kept)
         words = words + (kept - begin if wide else (kept + 1) // 2 - (begin + 1) // 2)
+    if source in problem.bits:
+        ids = np.sum([drawn for _, drawn in _found(problem, source, shares, chosen)], axis=0)
+        pieces = pieces + cost.found * bit_words(source.width) * shares.part.sum(axis=0)
+        return pieces[:, None] + cost.word * words + cost.lookup * ids
     return pieces[:, None] + cost.word * words
 
 

@@ -27,7 +27,7 @@ from snnc.compiler.plan import Phase
 
 BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
 """Parts of a tile that blocks may fill, tried in this order until relays find room."""
-QUICK_SHARES: Final = (1.0, 0.6)
+QUICK_SHARES: Final = (1.0, 0.8, 0.6)
 """As :data:`BLOCK_SHARES`, where any placement will do."""
 EFFORT: Final = 200_000
 """Changes that local search tries, times populations, times tiles of the chips in use: a second or two of a laptop's time."""

@@ -83,11 +83,11 @@ def _advice(problem: Problem, knobs: tuple[Knob, ...]) -> str:
 
 
 def _relayed(layout: Layout, tile: int) -> str:
-    """Name the source whose samples take most of a tile without blocks."""
+    """Name the source whose samples take most of a tile without blocks, or the losses there."""
     sizes = layout.problem.store_sizes
     held = {source: sizes[source] * r.samples for source, relays in layout.relays.items() for r in relays if r.tile == tile}
     if not held:
-        return ""
+        return " (losses of samples)" if tile in layout.loss_tiles else ""
     source = max(held, key=lambda s: held[s])
     layer = layout.problem.by_id.get(source.owner)
     return f" (relays of {'input ' + source.owner if layer is None else f'layer {layer.label!r}'})"

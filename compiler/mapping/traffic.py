@@ -306,6 +306,9 @@ def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
     if a[-1] < b[0] or b[-1] < a[0]:
         none = np.zeros(0, dtype=np.int64)
         return none, none, none
+    if int(a[-1] - a[0]) + 1 == len(a) and int(b[-1] - b[0]) + 1 == len(b):
+        begin, end = max(int(a[0]), int(b[0])), min(int(a[-1]), int(b[-1])) + 1
+        return np.arange(begin, end), np.arange(begin, end) - int(a[0]), np.arange(begin, end) - int(b[0])
     both, first, second = np.intersect1d(a, b, assume_unique=True, return_indices=True)
     return both, first, second
 

@@ -105,10 +105,12 @@ def test_growth_is_listed_and_drawn_from_small_to_large():
         | {"emit_s": 0.1, "peak_rss_mb": 100.0 * k}
         for k in (7, 5, 6)
     ]
-    assert [line.split()[0] for line in compile_lines(rows)] == ["net", "n5", "n6", "n7"]
+    *lines, powers = compile_lines(rows)
+    assert [line.split()[0] for line in lines] == ["net", "n5", "n6", "n7"]
+    assert powers == "CPU seconds grow as weights^1.00 (1 is linear)"
     root = ET.fromstring(draw_growth([*rows, {"net": "bad", "fits": False, "error": "no"}]))
     titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")][1:]
-    assert len(titles) == 2 * 3
+    assert len(titles) == 3 * 3
     first, linear = [p.get("points") for p in root.iter("{http://www.w3.org/2000/svg}polyline")][:2]
     assert first.split()[0] == linear.split()[0]
     assert first.split()[-1] == linear.split()[-1]

@@ -25,6 +25,7 @@ from snnc.inspect.profile import slim
 
 NAMES = {
     "forward: relays": "F1 relay",
+    "forward: windows": "F1b windows",
     "forward: neurons": "F2 neurons",
     "loss: scores": "L1 scores",
     "loss: adjoints": "L1 loss",
