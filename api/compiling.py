@@ -57,6 +57,7 @@ def compile(
     dt: float | None = None,
     input_kind: Kind | None = None,
     gradient_window: str | float | tuple[float, float] | None = None,
+    parts: int | None = None,
 ) -> Session:
     """Compile a network for a target.
 
@@ -89,6 +90,8 @@ def compile(
     gradient_window
         Restrict every surrogate derivative to ``low < x < high`` (x: membrane minus threshold); one number is `low`. Neurons outside
         take no gradient, so machines move less; the gradient is another one, see the page on the gradient window.
+    parts
+        Parts that populations with sparse connections are cut into, 1 for none; by default as many as make the predicted step fastest.
 
     Raises
     ------
@@ -103,7 +106,7 @@ def compile(
     ...     session.run(np.ones((5, 1, 4)))["output"].shape
     (5, 1, 2)
     """
-    chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, gradient_window=gradient_window)
+    chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, gradient_window=gradient_window, parts=parts)
     graph = as_graph(model, dt=dt, input_kind=input_kind)
     if output is None:
         return open_graph(graph, chosen, calibrate)
@@ -219,7 +222,12 @@ def open_engine_of(compiled: Compiled, folder: Path | None) -> Engine:
         return ReferenceEngine(compiled.program)
     from snnc.backends.poplar.engine import open_engine
 
-    return open_engine(folder)
+    engine = open_engine(folder)
+    if compiled.parts is None:
+        return engine
+    from snnc.backends.parted import PartedEngine
+
+    return PartedEngine(engine, compiled.parts.between)
 
 
 def sequences(program: StepProgram, data: Data) -> dict[str, npt.NDArray[Any]]:

@@ -41,6 +41,7 @@ class Estimate:
             "name": plan.name,
             "target": plan.target.name,
             "strategy": plan.strategy,
+            "parts": {name: len(ids) for name, ids in plan.parts.items()},
             "ipus": plan.chips_used,
             "tiles_used": sum(held > 0 for held in memory),
             "tiles": plan.target.tiles,

@@ -35,9 +35,10 @@ class Options:
     capacity: int | None = None
     mode: Mode = "exact"
     gradient_window: tuple[float, float] | None = None
+    parts: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "capacity"):
+        for name in ("steps", "batch", "capacity", "parts"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
                 raise OptionValueError(f"{name} is {value}; it has to be 1 or more.")
@@ -59,6 +60,7 @@ def options(
     mode: str = "exact",
     lr: float | None = None,
     gradient_window: str | float | tuple[float, float] | None = None,
+    parts: int | None = None,
 ) -> Options:
     """Make options from objects or from their names."""
     return Options(
@@ -72,6 +74,7 @@ def options(
         capacity=capacity,
         mode=mode,  # type: ignore[arg-type]  # checked by Options
         gradient_window=parse_window(gradient_window),
+        parts=parts,
     )
 
 
@@ -151,6 +154,7 @@ def to_data(chosen: Options) -> dict[str, Any]:
         "capacity": chosen.capacity,
         "mode": chosen.mode,
         "gradient_window": None if chosen.gradient_window is None else [x if math.isfinite(x) else None for x in chosen.gradient_window],
+        "parts": chosen.parts,
     }
 
 
@@ -169,6 +173,7 @@ def from_data(data: Mapping[str, Any]) -> Options:
         capacity=data["capacity"],
         mode=data["mode"],
         gradient_window=_window(data.get("gradient_window")),
+        parts=data.get("parts"),
     )
 
 

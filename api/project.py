@@ -19,6 +19,7 @@ from snnc.compiler.lower import lower
 from snnc.compiler.mapping import make_plan
 from snnc.compiler.mapping.errors import TooBigError
 from snnc.compiler.mapping.plan_json import plan_from_json
+from snnc.compiler.parting import prepare
 from snnc.compiler.passes.fill_sparse import FillSparse
 from snnc.compiler.plan import Plan
 from snnc.compiler.sparse import entries_of
@@ -29,6 +30,7 @@ from snnc.errors import ProjectFolderError, StepsNeededError
 from snnc.graph_file import save_graph
 from snnc.loading import load_project
 from snnc.options import OPTIONS_FILE, REFERENCE, Options, to_data
+from snnc.parting import Mapped, Parter, Parts, load_parts, map_parts, save_parts
 
 DEFAULT_BATCH = 32
 FILLED = 0.5
@@ -48,6 +50,13 @@ class Compiled:
     options: Options
     program: StepProgram
     plan: Plan | None
+    parts: Parts | None = None
+    """The parts that the plan places, where it does not place the program as it is."""
+
+    @property
+    def placed(self) -> StepProgram:
+        """The program that the plan is of."""
+        return self.program if self.parts is None else self.parts.between.split
 
 
 def compile_graph(graph: Graph, chosen: Options, activity: Activity | None = None, *, strategy: str = "snnc") -> Compiled:
@@ -61,21 +70,54 @@ def compile_graph(graph: Graph, chosen: Options, activity: Activity | None = Non
     program = lowered(graph, chosen)
     if chosen.target == REFERENCE:
         return Compiled(graph, chosen, program, None)
-    return Compiled(graph, chosen, program, map_program(program, chosen, activity, strategy=strategy))
+    found = map_graph(graph, program, chosen, activity, strategy=strategy)
+    return Compiled(graph, chosen, program, found.plan, found.parts)
 
 
 def lowered(graph: Graph, chosen: Options) -> StepProgram:
     """Write `graph` as a step program in a form that the target runs."""
-    if chosen.target != REFERENCE:
-        graph = FillSparse(trains=chosen.loss is not None, least=FILLED)(graph)
-    return lower(
-        graph,
-        loss=chosen.loss,
-        optimizer=chosen.optimizer,
-        surrogate=chosen.surrogate,
-        gradient_window=chosen.gradient_window,
-        steps=chosen.steps,
-    )
+    return lower(_filled(graph, chosen), **_lowering(chosen))
+
+
+def _filled(graph: Graph, chosen: Options) -> Graph:
+    return graph if chosen.target == REFERENCE else FillSparse(trains=chosen.loss is not None, least=FILLED)(graph)
+
+
+def _lowering(chosen: Options) -> dict[str, Any]:
+    return {
+        "loss": chosen.loss,
+        "optimizer": chosen.optimizer,
+        "surrogate": chosen.surrogate,
+        "gradient_window": chosen.gradient_window,
+        "steps": chosen.steps,
+    }
+
+
+def parter_of(graph: Graph, program: StepProgram, chosen: Options, activity: Activity | None = None) -> Parter:
+    """Return what cuts `graph`, whose program is `program`, into parts."""
+    return Parter(prepare(_filled(graph, chosen), chosen.loss), program, _lowering(chosen), activity, chosen.seed)
+
+
+def map_graph(
+    graph: Graph,
+    program: StepProgram,
+    chosen: Options,
+    activity: Activity | None = None,
+    *,
+    machine: Target | None = None,
+    strategy: str = "snnc",
+    chips: int | None = None,
+) -> Mapped:
+    """Map a lowered graph as :func:`map_program` does, populations with sparse connections in as many parts as are fastest."""
+    given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips)
+    if strategy != "snnc" or (chosen.parts is None and not any(graph.of_type(Sparse))):
+        return Mapped(given(program, activity=activity))
+
+    def mapper(some: StepProgram, spikes: Activity | None, quick: bool = False) -> Plan:
+        return given(some, activity=spikes, quick=quick)
+
+    target = machine or load_target(chosen.target)
+    return map_parts(parter_of(graph, program, chosen, activity), mapper, chips or target.chips, chosen.parts)
 
 
 def map_program(
@@ -86,6 +128,7 @@ def map_program(
     machine: Target | None = None,
     strategy: str = "snnc",
     chips: int | None = None,
+    quick: bool = False,
 ) -> Plan:
     """Map a lowered program; with an activity, take the faster of windows that hold everything and windows that hold what was seen.
 
@@ -99,6 +142,8 @@ def map_program(
         In place of the target that `chosen` names.
     strategy, chips
         As :func:`~snnc.compiler.mapping.make_plan` takes them.
+    quick
+        As :func:`~snnc.compiler.mapping.make_plan` takes it.
 
     Raises
     ------
@@ -112,6 +157,8 @@ def map_program(
         )
     size = chosen.batch or DEFAULT_BATCH
     make = partial(make_plan, program, target, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
+    if quick:
+        make = partial(make, quick=True)
     if activity is None:
         return make(capacity=chosen.capacity)
     if not activity.peak:
@@ -138,7 +185,7 @@ def _faster(make: Callable[..., Plan], candidates: Sequence[Mapping[str, Any]]) 
     found: list[tuple[float, int]] = []
     for index, capacities in enumerate(candidates) if len(candidates) > 1 else ():
         with suppress(TooBigError):
-            found.append((make(**capacities, effort=0).cycles, index))
+            found.append((make(**{**capacities, "effort": 0}).cycles, index))
     return candidates[min(found, default=(0.0, -1))[1]]
 
 
@@ -147,8 +194,10 @@ def write_project(compiled: Compiled, folder: Path) -> None:
     if compiled.plan is not None:
         from snnc.backends.poplar.emit import emit_poplar
 
-        emit_poplar(compiled.program, compiled.plan, folder)
+        emit_poplar(compiled.placed, compiled.plan, folder)
     (folder / "model").mkdir(parents=True, exist_ok=True)
+    if compiled.parts is not None:
+        save_parts(compiled.parts.parting, folder)
     save_graph(compiled.graph, folder / "model")
     (folder / OPTIONS_FILE).write_text(json.dumps({"version": 1, **to_data(compiled.options)}, indent=1) + "\n", encoding="utf-8")
 
@@ -169,7 +218,7 @@ def read_project(folder: Path) -> Compiled:
         plan = plan_from_json((folder / "plan.json").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ProjectFolderError(f"the plan of the project {str(folder)!r} cannot be read ({error}); compile the model again.") from None
-    return Compiled(graph, chosen, program, plan)
+    return Compiled(graph, chosen, program, plan, load_parts(lambda: parter_of(graph, program, chosen), folder))
 
 
 def read_trained(graph: Graph, folder: Path) -> Graph:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.reference.forward import run_forward
 from snnc.backends.reference.memory import Memory
 from snnc.compiler.mapping.errors import RecordingError
+from snnc.compiler.parting import Correspondence
 from snnc.compiler.step_program import StepProgram
 from snnc.data import read_arrays, write_arrays
 
@@ -99,6 +100,31 @@ def _train(memory: Memory, buffer: str, owner: str, label: str) -> Train:
     values = memory[buffer].reshape(memory.steps, memory.batch, -1)
     steps, samples, ids = np.nonzero(values)
     return Train(buffer, owner, label, values.shape[2], steps, samples, ids)
+
+
+def in_parts(recording: Recording, between: Correspondence) -> Recording:
+    """Return the same spikes by the populations of a plan that has them in parts, as its report shows them."""
+    trains, owners = {t.buffer: t for t in recording.trains}, {p.id: p.label for p in between.split.populations}
+    found = []
+    for buffer, place in between.buffers.items():
+        train = trains.get(place.whole)
+        if train is None:
+            continue
+        owner = next((id_ for id_ in owners if buffer.startswith(f"{id_}_")), train.owner)
+        if place.index is None:
+            found.append(replace(train, buffer=buffer, owner=owner))
+            continue
+        own = np.full(train.width, -1)
+        own[place.index] = np.arange(len(place.index))
+        mine = own[train.ids] >= 0
+        label, width = train.label.replace(_whole_label(between, owner), owners[owner], 1), len(place.index)
+        found.append(Train(buffer, owner, label, width, train.steps[mine], train.samples[mine], own[train.ids[mine]]))
+    return replace(recording, trains=tuple(found))
+
+
+def _whole_label(between: Correspondence, part: str) -> str:
+    of = between.populations[part].whole
+    return next(p.label for p in between.whole.populations if p.id == of)
 
 
 def write_recording(path: Path, recording: Recording) -> None:

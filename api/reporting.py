@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from snnc.compiler.mapping.plan_json import plan_from_json
 from snnc.errors import ProjectFolderError
 from snnc.project import PROFILE, read_project
-from snnc.recording import RECORDING, read_recording
+from snnc.recording import RECORDING, in_parts, read_recording
 
 if TYPE_CHECKING:
     from snnc.inspect import Subject
@@ -51,7 +51,10 @@ def read_subject(path: Path) -> Subject:
     except (OSError, ValueError) as error:
         raise ProjectFolderError(f"the profile in {str(path)!r} is damaged ({error}); run the project again.") from None
     recorded = path / RECORDING
-    return Subject(compiled.plan, summarise(compiled.program), profile, read_recording(recorded) if recorded.exists() else None)
+    recording = read_recording(recorded) if recorded.exists() else None
+    if recording is not None and compiled.parts is not None:
+        recording = in_parts(recording, compiled.parts.between)
+    return Subject(compiled.plan, summarise(compiled.placed), profile, recording)
 
 
 def _plan_text(path: Path) -> str:

@@ -22,7 +22,7 @@ from snnc.errors import FilledBufferError, OutputFileError, ProjectFolderError
 from snnc.files import whole_file
 from snnc.options import Options
 from snnc.project import PROFILE, Compiled
-from snnc.recording import RECORDING, Recording, record, write_recording
+from snnc.recording import RECORDING, Recording, in_parts, record, write_recording
 
 
 class Session(session.Session):
@@ -45,6 +45,7 @@ class Session(session.Session):
         self.plan: Plan | None = compiled.plan
         self.project = project
         self.recording: Recording | None = None
+        self._compiled = compiled
         self._on_close = on_close
 
     def fit(
@@ -94,7 +95,10 @@ class Session(session.Session):
             raise ProjectFolderError("the reference backend has no plan; compile for a machine, for example target='gc200'.")
         from snnc.inspect import Subject, summarise, write
 
-        return write(Subject(self.plan, summarise(self.program), self.profile(), self.recording), format)
+        recording = self.recording
+        if recording is not None and self._compiled.parts is not None:
+            recording = in_parts(recording, self._compiled.parts.between)
+        return write(Subject(self.plan, summarise(self._compiled.placed), self.profile(), recording), format)
 
     def record(
         self,

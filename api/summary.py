@@ -68,6 +68,7 @@ def plan_data(plan: Plan) -> dict[str, Any]:
             for p in plan.populations
             if p.id == b.source
         ],
+        "parts": {name: len(ids) for name, ids in plan.parts.items()},
         "populations": [{"name": p.label, "neurons": p.neurons, "tiles": p.tiles, "stage": p.stage} for p in plan.populations],
     }
 
@@ -76,7 +77,7 @@ def plan_lines(plan: Plan) -> list[str]:
     """Return the plan in six lines."""
     data = plan_data(plan)
     fullest, room = data["bytes_on_fullest_tile"], plan.target.tile_bytes
-    where = ", ".join(f"{p.label} on {p.tiles}" for p in plan.populations)
+    where = ", ".join(_places(plan))
     what = "training step" if plan.training else "forward pass"
     cycles = dict.fromkeys(dict.fromkeys(p.part for p in plan.phases), 0.0)
     for p in plan.phases:
@@ -92,6 +93,16 @@ def plan_lines(plan: Plan) -> list[str]:
         f"          {share}; activity {plan.activity_source}",
         *_gradient_lines(data["windowed_gradients"]),
     ]
+
+
+def _places(plan: Plan) -> list[str]:
+    """Populations with their tiles, parts of one together."""
+    whole = {id_: name for name, ids in plan.parts.items() for id_ in ids}
+    tiles: dict[str, int] = {}
+    for p in plan.populations:
+        name = f"{whole[p.id]} in {len(plan.parts[whole[p.id]])} parts" if p.id in whole else p.label
+        tiles[name] = tiles.get(name, 0) + p.tiles
+    return [f"{name} on {number}" for name, number in tiles.items()]
 
 
 def _gradient_lines(windowed: list[dict[str, Any]]) -> list[str]:

@@ -241,6 +241,8 @@ class Plan:
     """Ideal bound of a training step: event loops of one issue a vector of columns, ids moved once, barriers."""
     strategy: str = "snnc"
     """How tiles were chosen: "snnc", or a baseline to compare it with."""
+    parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Ids of the parts that populations were cut into, by the author's name; each part is a population of its own here."""
     host_bytes: int = 0
     """What the host streams to the chips before the first iteration: inputs of all steps and labels. Nothing overlaps with it."""
 

@@ -1,4 +1,4 @@
-"""The project's own benchmark networks: W1, W1 without recurrence, W2, a convolutional net and a random sparse net."""
+"""The project's own benchmark networks: W1, W1 without recurrence, W2, a convolutional net, a random and a clustered sparse net."""
 
 from __future__ import annotations
 
@@ -65,6 +65,35 @@ def random_sparse(neurons: int = SPARSE_NEURONS, fan_out: int = FAN_OUT, seed: i
     return net
 
 
+def clustered_sparse(
+    clusters: int = 16, neurons: int = SPARSE_NEURONS, fan_out: int = FAN_OUT, inside: float = 0.9, seed: int = 0
+) -> Network:
+    """Return the same with the part `inside` of all targets in a neuron's own cluster; the order of the neurons tells nothing of it."""
+    net = Network("clusters-10k", seed=seed)
+    events = net.input(1000, name="input")
+    pool = net.population(neurons, LIF(beta=0.9), name="pool")
+    readout = net.population(10, LI(beta=0.9), name="readout")
+    net.connect(events, pool, Sparse(_targets(1000, neurons, fan_out, seed)))
+    net.connect(pool, pool, Sparse(_clusters(clusters, neurons, fan_out, inside, seed + 1)), delay=1)
+    net.connect(pool, readout, Dense())
+    return net
+
+
+def _clusters(clusters: int, neurons: int, fan_out: int, inside: float, seed: int) -> object:
+    """Return weights [neurons, neurons] with `fan_out` draws of a target in each column; those that meet are one entry."""
+    from scipy.sparse import csr_array
+
+    rng = np.random.default_rng(seed)
+    cluster, sources = rng.permutation(np.arange(neurons) % clusters), np.repeat(np.arange(neurons), fan_out)
+    by_cluster, size = np.argsort(cluster, kind="stable"), neurons // clusters
+    near = by_cluster[cluster[sources] * size + rng.integers(0, size, sources.size)]
+    targets = np.where(rng.random(sources.size) < inside, near, rng.integers(0, neurons, sources.size))
+    values = rng.normal(0, 1 / np.sqrt(fan_out), sources.size).astype(np.float32)
+    found = csr_array((values, (targets, sources)), shape=(neurons, neurons))
+    found.sum_duplicates()
+    return found
+
+
 def _targets(sources: int, targets: int, fan_out: int, seed: int) -> object:
     """Return weights [targets, sources] with `fan_out` entries in each column, at random places."""
     from scipy.sparse import csr_array
@@ -122,11 +151,16 @@ def _sparse(name: str) -> Benchmark:
     return _everyday(name, random_sparse, 100, 16, {"input": 0.02, "pool": 0.02})
 
 
+def _clustered(name: str) -> Benchmark:
+    return _everyday(name, clustered_sparse, 100, 16, {"input": 0.02, "pool": 0.02})
+
+
 EVERYDAY: Final[Mapping[str, Callable[[str], Benchmark]]] = {
     "w1": partial(_w, (256,), True, 100, 64, 0.05),
     "w1-ff": partial(_w, (256,), False, 100, 64, 0.05),
     "w2": partial(_w, (1024, 1024), True, 250, 64, 0.03),
     "dvs-conv": _conv,
     "random-10k": _sparse,
+    "clusters-10k": _clustered,
 }
 """Benchmark by name."""

@@ -27,7 +27,7 @@ from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
 from snnc.estimating import Estimate
 from snnc.options import options
-from snnc.project import Compiled, lowered, map_program, write_project
+from snnc.project import Compiled, lowered, map_graph, write_project
 
 PUBLISHED: Final = "published"
 FRAGMENT_CYCLES: Final = (6.0, 20.0)
@@ -145,8 +145,8 @@ def _plan(case: Benchmark, strategy: str, machine: Target) -> tuple[Compiled, Pl
     program = lowered(graph, chosen)
     activity = Activity(case.buffer_activity(program), {}, case.activity_source)
     if not case.capacity:
-        plan = map_program(program, chosen, activity, machine=machine, strategy=strategy, chips=case.chips)
-        return Compiled(graph, chosen, program, plan), plan
+        found = map_graph(graph, program, chosen, activity, machine=machine, strategy=strategy, chips=case.chips)
+        return Compiled(graph, chosen, program, found.plan, found.parts), found.plan
     # The published program keeps the lowest ids of a window and drops the rest; the same rules here.
     near, capacity = case.buffer_near(program), case.buffer_capacity(program)
     plan = make_plan(

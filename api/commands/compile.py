@@ -39,6 +39,9 @@ def compile_(
         typer.Option("--gradient-window", metavar="LOW[,HIGH]", help="Only neurons with LOW < membrane - threshold < HIGH take gradient."),
     ] = None,
     capacity: Annotated[int | None, typer.Option("--capacity", help="Spikes a sample that one window moves.")] = None,
+    parts: Annotated[
+        int | None, typer.Option("--parts", help="Cut populations with sparse connections into this many parts; 1: leave them whole.")
+    ] = None,
     mode: Annotated[str, typer.Option("--mode", help="More spikes than that: exact (further windows) or drop.")] = "exact",
     data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to measure how often neurons fire.")] = None,
     input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
@@ -72,7 +75,7 @@ def compile_(
     from snnc.summary import as_data, as_text, graph_data
 
     start = time.perf_counter()
-    chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, lr, gradient_window)
+    chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, lr, gradient_window, parts)
     _check_estimate(estimate_only, run=run, strategy=strategy, activity=activity)
     if output is not None:
         check_replaceable(output)

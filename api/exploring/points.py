@@ -20,7 +20,7 @@ from snnc.compiling import Model, as_graph
 from snnc.errors import ExploreError
 from snnc.estimating import Estimate
 from snnc.options import REFERENCE, Options, options
-from snnc.project import lowered, map_program
+from snnc.project import lowered, map_graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ def explore_graph(
         found: Estimate | None = None
         error: SnncError | None = None
         try:
-            plan = map_program(program, replace(chosen, target=target, batch=batch), wanted[activity], strategy=strategy)
+            plan = map_graph(graph, program, replace(chosen, target=target, batch=batch), wanted[activity], strategy=strategy).plan
             found = Estimate(plan, time.perf_counter() - start)
         except TooBigError as refused:
             error = refused

@@ -8,7 +8,7 @@ from snnc.exploring.points import Point
 
 HEAD: Final = (
     f"{'target':10} {'batch':>6} {'activity':>8} {'samples/s':>12} {'step ms':>10} {'of bound':>8} {'peak tile':>10} "
-    f"{'tiles':>7} {'IPUs':>4} {'took':>7}"
+    f"{'tiles':>7} {'IPUs':>4} {'parts':>5} {'took':>7}"
 )
 
 
@@ -21,5 +21,6 @@ def line(point: Point) -> str:
     data = point.estimate.to_data()
     return start + (
         f"{data['samples_per_s']:12,.0f} {data['step_ms']:10.4g} {100 * data['balance']:6.0f} % "
-        f"{data['peak_tile_bytes'] / 1024:6,.0f} KiB {data['tiles_used']:7,d} {data['ipus']:4d} {point.point_s:5.2f} s"
+        f"{data['peak_tile_bytes'] / 1024:6,.0f} KiB {data['tiles_used']:7,d} {data['ipus']:4d} "
+        f"{max(data['parts'].values(), default=1):5d} {point.point_s:5.2f} s"
     )

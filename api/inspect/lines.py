@@ -25,7 +25,7 @@ def plan_lines(subject: Subject) -> list[tuple[str, str]]:
         (
             "network",
             f"{plan.name} on {plan.target.name}: {sizes} neurons, {many(len(plan.connections), 'connection')}, "
-            f"T = {plan.steps}, batch {plan.batch}",
+            f"T = {plan.steps}, batch {plan.batch}" + "".join(f"; {name} in {len(ids)} parts" for name, ids in plan.parts.items()),
         ),
         ("schedule", f"{many(plan.iterations, 'iteration')} of {many(stages, 'stage')}, {many(plan.interval, 'iteration')} a time step"),
         (

@@ -78,6 +78,7 @@ def facts(subject: Subject) -> dict[str, Any]:
         "bound_cycles": plan.bound_cycles or None,
         "ideal_cycles": plan.ideal_cycles or None,
         "strategy": plan.strategy,
+        "parts": {name: list(ids) for name, ids in plan.parts.items()},
         "clock_hz": plan.target.clock_hz,
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -30,6 +30,8 @@ AMOUNTS: Final = (
     "read",
     "pieces",
 )
+REMEMBERED: Final = 4
+"""Answers that a profile keeps: one for each number of column groups."""
 SIZES: Final = 10
 """Sizes of groups that a profile measures."""
 SAMPLED: Final = 16
@@ -105,16 +107,33 @@ def held_exactly(found: dict[str, Any], groups: Ints) -> Held:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Amounts of the largest group of a few sizes."""
+    """Amounts of the largest group of some sizes, ascending: ``largest[a, i]`` is amount a of :data:`AMOUNTS` in groups of ``sizes[i]``."""
 
     sizes: Ints
-    largest: dict[str, Ints]
+    largest: Floats
+    _known: dict[bytes, Floats] = field(default_factory=dict)
+    """The last few answers: the search asks for the same groups again and again."""
 
     def held(self, neurons: Any, groups: Any) -> Held:
         """Estimate what tiles hold whose `neurons` are cut into `groups`."""
-        each = -(-np.asarray(neurons) // np.maximum(groups, 1))
-        found = {name: np.interp(each, self.sizes, values) for name, values in self.largest.items()}
-        return Held(found, {name: values * groups for name, values in found.items()})
+        each = np.asarray(-(-np.asarray(neurons) // np.maximum(groups, 1)), np.int64)
+        key = each.tobytes()
+        if key not in self._known:
+            if len(self._known) == REMEMBERED:
+                del self._known[next(iter(self._known))]
+            self._known[key] = self._between(each)
+        values = self._known[key]
+        return Held(dict(zip(AMOUNTS, values, strict=True)), dict(zip(AMOUNTS, values * groups, strict=True)))
+
+    def _between(self, each: Ints) -> Floats:
+        """Amounts in groups of `each` neurons, between those of the sizes that were measured."""
+        last = len(self.sizes) - 1
+        below = np.clip(np.searchsorted(self.sizes, each, side="right") - 1, 0, max(last - 1, 0))
+        above = np.minimum(below + 1, last)
+        step = np.maximum(self.sizes[above] - self.sizes[below], 1)
+        share = np.clip((each - self.sizes[below]) / step, 0.0, 1.0)
+        found: Floats = self.largest[:, below] * (1 - share) + self.largest[:, above] * share
+        return found
 
 
 def measure(cutter: Cutter, neurons: int) -> Profile:
@@ -125,5 +144,6 @@ def measure(cutter: Cutter, neurons: int) -> Profile:
         number = -(-neurons // int(size))
         chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED)).round().astype(np.int64))
         first = chosen * size
-        found.append({name: int(values.max()) for name, values in amounts(cutter(first, np.minimum(size, neurons - first))).items()})
-    return Profile(sizes, {name: np.array([one[name] for one in found], dtype=np.int64) for name in AMOUNTS})
+        largest = amounts(cutter(first, np.minimum(size, neurons - first)))
+        found.append([float(largest[name].max()) for name in AMOUNTS])
+    return Profile(sizes, np.array(found).T)

@@ -23,7 +23,7 @@ from snnc.compiler.mapping.predict import cycles_by_tile, supersteps
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.request import Gradients, Request
 from snnc.compiler.mapping.schedule import make_schedule
-from snnc.compiler.mapping.search import EFFORT, Priced, Search
+from snnc.compiler.mapping.search import EFFORT, GLANCED, SETTLED, Priced, Search
 from snnc.compiler.mapping.stores import with_bits
 from snnc.compiler.mapping.strategies import SNNC, check_strategy
 from snnc.compiler.mapping.tile_range import TileRange
@@ -62,6 +62,7 @@ def make_plan(
     strategy: str = "snnc",
     placer: Placer | None = None,
     effort: int | None = None,
+    quick: bool = False,
 ) -> Plan:
     """Map `program` onto `target`.
 
@@ -102,6 +103,8 @@ def make_plan(
     effort
         Changes that local search tries around the best placement, in units of a network with one population on one tile: a
         network twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.mapping.search.EFFORT`.
+    quick
+        Only look how fast it could be: one way to size windows, no local search, and no advice where nothing fits.
 
     Raises
     ------
@@ -122,22 +125,27 @@ def make_plan(
     measured = (rates or {}, counts or {}, near_counts or {})
     asked = (network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
     request = Request(*asked, *measured)
-    found = _searches(request, strategy, placer)
-    effort = EFFORT if effort is None else effort
+    effort = 0 if quick else EFFORT if effort is None else effort
+    found = _searches(request, strategy, placer, quick=quick)
     fastest = _refined(found, gradients, effort) if strategy == SNNC and placer is None else min(found, key=Search.cycles)
-    fastest.settle()
+    fastest.settle(GLANCED if quick else SETTLED)
     if fastest.best is not None:
         return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
     if strategy != SNNC:
         raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
-    again = (request, partial(_attempt, effort=effort)) if placer is None else None
+    again = (request, partial(_attempt, effort=effort)) if placer is None and not quick else None
     nearest = _nearest(found)
     raise too_big(nearest.problem, nearest.misfit, again)
 
 
-def _searches(request: Request, strategy: str, placer: Placer | None) -> list[Search]:
-    """Search once for each way to size the windows; where nothing fits, again with relays that keep bits wherever these are fewer."""
-    ways = [list(with_bits(problem)) for problem in request.problems()]
+def _searches(request: Request, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
+    """Search once for each way to size the windows (`quick`: for the first); where nothing fits, again with relays that keep bits wherever
+    these are fewer.
+    """
+    problems = list(request.problems())
+    if quick:
+        problems = list({problem.windowed: problem for problem in reversed(problems)}.values())[::-1]
+    ways = [list(with_bits(problem)) for problem in problems]
     found = _searched(request, [some[0] for some in ways], strategy, placer)
     if all(search.best is None for search in found):
         found += _searched(request, [problem for some in ways for problem in some[1:]], strategy, placer)

@@ -108,17 +108,26 @@ def _place(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, sp
         return None
     ranges: list[TileRange] = []
     first_chip = 0
+    known: dict[tuple[int, ...], list[Take] | None] = {}  # chips that hold populations of the same structures share their tiles alike
     for members, width in groups:
-        room = width * per_chip - spare
-        takes = _allot([fitting[m] for m in members], room)
+        some = [fitting[m] for m in members]
+        if (key := (width, *map(id, some))) not in known:
+            known[key] = _shared_out(some, width * per_chip - spare, share)
+        takes = known[key]
         if takes is None:
             return None
         first = first_chip * per_chip
-        for take in _spread(share(takes, [fitting[m] for m in members], room), room):
+        for take in takes:
             ranges.append(lay_range(problem.batch, take.choice.neurons, take.choice.cut, take.width, first))
             first += take.tiles
         first_chip += width
     return Placement(tuple(ranges), first_chip)
+
+
+def _shared_out(options: Sequence[Sequence[Choice]], tiles: int, share: ShareTiles) -> list[Take] | None:
+    """Tiles of each of some populations; None when their memory needs more than `tiles`."""
+    takes = _allot(options, tiles)
+    return None if takes is None else _spread(share(takes, options, tiles), tiles)
 
 
 def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int) -> TileRange:

@@ -73,6 +73,7 @@ def plan_to_json(plan: Plan) -> str:
     data = {
         "format": FORMAT,
         **{name: getattr(plan, name) for name in _PLAIN},
+        "parts": plan.parts,
         "target": asdict(plan.target),
         "populations": [
             {**{k: getattr(p, k) for k in ("id", "label", "neurons", "stage", "starts", "width")}, "blocks": _table(p.blocks, _BLOCK)}
@@ -130,6 +131,7 @@ def plan_from_json(text: str) -> Plan:
                 "connections": tuple(ConnectionPlan(**c) for c in data["connections"]),
                 "memory": {name: unruns(coded) for name, coded in data["memory"].items()},
                 "phases": tuple(Phase(**p) for p in data["phases"]),
+                "parts": {name: tuple(ids) for name, ids in data.get("parts", {}).items()},
                 "loss_tiles": tuple(data["loss_tiles"]),
                 "tile_cycles": {name: unruns(coded) for name, coded in data["tile_cycles"].items()},
             }

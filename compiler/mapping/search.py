@@ -33,6 +33,8 @@ EFFORT: Final = 200_000
 """Changes that local search tries, times populations, times tiles of the chips in use: a second or two of a laptop's time."""
 SETTLED: Final = 8
 """Placements that are priced exactly where tables of indexed connections were estimated before; estimates are a few per cent off."""
+GLANCED: Final = 2
+"""The same where only a rough look is wanted."""
 SURE: Final = 0.9
 """Part of a population's tabulated cycles that any placement with it needs: they never fall with its neurons, the exact ones may."""
 FEWEST, MOST = 6, 240
@@ -151,13 +153,13 @@ class Search:
                     break
         return self
 
-    def settle(self) -> Search:
-        """Price the fastest estimates exactly, further ones only as long as none fits."""
+    def settle(self, most: int = SETTLED) -> Search:
+        """Price the `most` fastest estimates exactly, further ones only as long as none fits."""
         waiting = sorted(self._estimates, key=lambda priced: priced.cycles)
         if waiting:
             self.best = None
         for tried, priced in enumerate(waiting):
-            if tried >= SETTLED and self.best is not None:
+            if tried >= most and self.best is not None:
                 break
             self._price(replace(priced.layout, exact=True))
         return self

@@ -1,0 +1,256 @@
+"""In how many parts a network with sparse connections is mapped: whichever number is predicted to be fastest."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from snnc.activity import Activity
+from snnc.compiler.mapping.cost import network_costs
+from snnc.compiler.mapping.errors import TooBigError
+from snnc.compiler.mapping.network import describe
+from snnc.compiler.parting import Correspondence, Parting, Prepared
+from snnc.compiler.parting.candidates import Candidates
+from snnc.compiler.parting.errors import PartsError, UnreachedPartError
+from snnc.compiler.parting.hypergraph import Floats, Hypergraph
+from snnc.compiler.parting.partitioners import Partitioner, partitioner
+from snnc.compiler.plan import Plan
+from snnc.compiler.step_program import StepProgram
+from snnc.data import read_arrays, write_arrays
+
+PARTS: Final = "model/parts.npz"
+"""Where a project keeps the part of every neuron."""
+IMBALANCE: Final = 0.05
+"""Work that a part may hold above the mean."""
+LEAST_NEURONS: Final = 48
+"""Neurons of a part on average, so that it fills some tiles."""
+MOST_PARTS: Final = 32
+MOST_CONNECTIONS: Final = 128
+"""Connections of a network in parts: each takes time to plan, and code on every tile that it reaches."""
+ASSUMED: Final = 0.05
+"""Spikes a neuron and step where nothing is known, as :mod:`snnc.compiler.mapping.capacity` assumes."""
+Mapper: TypeAlias = Callable[..., Plan]
+"""Maps a program: ``(program, activity, quick=…)``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The parts of a network, and what its program's names and numbers stand for."""
+
+    parting: Parting
+    between: Correspondence
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped:
+    """A plan, and the parts that it places (None: the program as it is)."""
+
+    plan: Plan
+    parts: Parts | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Parter:
+    """Cuts one network into different numbers of parts.
+
+    Attributes
+    ----------
+    prepared, program
+        The graph in normal form, and the program of the whole.
+    lowering
+        Options of :func:`snnc.compiler.lower.lower` that the program was made with.
+    activity
+        Measured or assumed spikes.
+    seed
+        Of the partitioner.
+    """
+
+    prepared: Prepared
+    program: StepProgram
+    lowering: Mapping[str, Any]
+    activity: Activity | None
+    seed: int = 0
+
+    @property
+    def candidates(self) -> Candidates | None:
+        """What can be cut."""
+        return self.prepared.candidates
+
+    def hypergraph(self) -> Hypergraph:
+        """Return neurons with their predicted work, joined by what each sends, weighed by its rate."""
+        found = self.candidates
+        assert found is not None
+        rates = {name: _rate(self.program, name, self.activity) for name in found.sizes}
+        return found.hypergraph(rates, self._work(found, rates))
+
+    def parting(self, parts: int, by: Partitioner | None = None) -> Parting:
+        """Cut into `parts` parts."""
+        found, graph = self.candidates, self.hypergraph()
+        assert found is not None
+        return found.parting((by or partitioner(pins=len(graph.pins) * parts))(graph, parts, IMBALANCE, self.seed))
+
+    def apply(self, parting: Parting) -> Parts:
+        """Lower the network in these parts.
+
+        Raises
+        ------
+        UnreachedPartError
+            A part has no connection.
+        """
+        return Parts(parting, self.prepared.lower(self.program, parting, **self.lowering))
+
+    def _work(self, found: Candidates, rates: Mapping[str, Any]) -> Floats:
+        """Worker cycles a step of each neuron: its equations, the events that reach it, and the deltas of those that it reaches."""
+        network = describe(self.program)
+        costs, layers = network_costs(network), {layer.label: layer for layer in network.layers}
+        each = np.zeros(found.neurons)
+        for name, first in found.first.items():
+            mine, id_ = slice(first, first + found.sizes[name]), layers[name].id
+            kinds = [costs[f"{kind}.{id_}"] for kind in ("forward", "backward") if f"{kind}.{id_}" in costs]
+            mean = float(np.mean(rates[name]))
+            each[mine] += sum(cost.neuron + mean * (cost.single + cost.value) * found.fan_in[mine] for cost in kinds)
+            back = costs.get(f"source_gradient.{id_}")
+            if back is not None:
+                each[mine] += (back.single + back.value) * found.fan_out[mine]
+        return np.maximum(each, 1.0)
+
+
+def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
+    """Spikes a step of each neuron of a population, or of any of them."""
+    info = next(p for p in program.populations if p.label == name)
+    spiking = [b for b in info.output_buffers.values() if program.buffers[b].kind == "spikes"]
+    for buffer in spiking if activity is not None else ():
+        assert activity is not None
+        if buffer in activity.rates:
+            return np.maximum(activity.rates[buffer], 1e-4)
+        if buffer in activity.mean:
+            return activity.mean[buffer]
+    return ASSUMED if spiking else 1.0
+
+
+def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) -> Mapped:
+    """Map the network whole and in several numbers of parts, and keep the fastest; `wanted` is a number that the user gave.
+
+    Raises
+    ------
+    PartsError
+        The network cannot be cut into `wanted` parts.
+    TooBigError
+        It does not fit, whole or in parts.
+    """
+    whole = partial(mapper, parter.program, parter.activity)
+    if wanted is not None and wanted > 1:
+        return _map(parter, mapper, _wanted(parter, wanted))
+    if wanted == 1 or parter.candidates is None:
+        return Mapped(whole())
+    best, fastest = None, math.inf
+    with suppress(TooBigError):
+        fastest = whole(quick=True).cycles
+    for parts in _tried(parter, chips):
+        cycles = math.inf
+        with suppress(TooBigError):
+            cycles = mapper(parts.between.split, activity_of(parts, parter.activity), quick=True).cycles
+        if cycles < fastest:
+            best, fastest = parts, cycles
+        elif math.isfinite(cycles):
+            break  # more parts cost more than they save
+    return Mapped(whole()) if best is None else _map(parter, mapper, best)
+
+
+def _map(parter: Parter, mapper: Mapper, parts: Parts) -> Mapped:
+    plan = mapper(parts.between.split, activity_of(parts, parter.activity))
+    return Mapped(replace(plan, parts=parts.between.parts), parts)
+
+
+def _tried(parter: Parter, chips: int) -> Iterator[Parts]:
+    """The network in as many parts as there are chips, in four, eight, …"""
+    found = parter.candidates
+    assert found is not None
+    most = min(MOST_PARTS, found.neurons // LEAST_NEURONS)
+    for number in sorted({chips, *(1 << k for k in range(2, MOST_PARTS.bit_length()))}):
+        if not 2 <= number <= most:
+            continue
+        with suppress(UnreachedPartError):
+            parts = parter.apply(parter.parting(number))
+            if len(parts.between.split.connections) <= MOST_CONNECTIONS:
+                yield parts
+
+
+def _wanted(parter: Parter, number: int) -> Parts:
+    found = parter.candidates
+    if found is None or number > found.neurons:
+        what = "no population has sparse connections" if found is None else f"{found.neurons} neurons have sparse connections"
+        raise PartsError(f"{parter.program.name!r} cannot be cut into {number} parts: {what}; leave --parts out.")
+    try:
+        return parter.apply(parter.parting(number))
+    except UnreachedPartError as error:
+        raise PartsError(f"{parter.program.name!r} cannot be cut into {number} parts: {error.text} Choose fewer.") from None
+
+
+def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
+    """Return the activity of the program of the parts."""
+    if activity is None:
+        return None
+    mean, near, rates = {}, {}, {}
+    peak: dict[str, int] = {}
+    near_peak: dict[str, int] = {}
+    for buffer, place in parts.between.buffers.items():
+        of, index = place.whole, slice(None) if place.index is None else place.index
+        if of not in activity.mean:
+            continue
+        mean[buffer], share = activity.mean[of], 1.0
+        if of in activity.rates:
+            rates[buffer] = activity.rates[of][index]
+            mean[buffer] = float(rates[buffer].mean())
+            share = float(rates[buffer].sum() / max(activity.rates[of].sum(), 1e-30))
+        if of in activity.near:
+            near[buffer] = activity.near[of]
+        width = math.prod(parts.between.split.buffers[buffer].shape)
+        for given, kept in ((activity.peak, peak), (activity.near_peak, near_peak)):
+            if of in given:
+                kept[buffer] = _peak(given[of], share, width)
+    return Activity(mean, peak, activity.source, near, near_peak, rates)
+
+
+def _peak(whole: int, share: float, width: int) -> int:
+    """Most of a part, when `whole` fire at once: its share of them and three standard deviations of a Poisson number."""
+    some = whole * share
+    return min(width, whole, math.ceil(some + 3 * math.sqrt(some) * (share < 1)))
+
+
+def save_parts(parting: Parting, folder: Path) -> None:
+    """Write the part of every neuron into a project's folder."""
+    names = list(parting.parts)
+    arrays = {f"part_{n}": parting.parts[name].astype(np.uint16) for n, name in enumerate(names)}
+    write_arrays(folder / PARTS, {"names": np.frombuffer(json.dumps(names).encode(), dtype=np.uint8), **arrays})
+
+
+def load_parts(parter: Callable[[], Parter], folder: Path) -> Parts | None:
+    """Read what :func:`save_parts` wrote, None where a project has no parts.
+
+    Raises
+    ------
+    PartsError
+        The file is damaged.
+    """
+    if not (folder / PARTS).exists():
+        return None
+    try:
+        arrays = read_arrays(folder / PARTS)
+        names = json.loads(arrays["names"].tobytes())
+        parting = Parting({name: arrays[f"part_{n}"].astype(np.int64) for n, name in enumerate(names)})
+        found = parter()
+        sizes = found.candidates.sizes if found.candidates is not None else {}
+        if {name: number.shape for name, number in parting.parts.items()} != {name: (n,) for name, n in sizes.items()}:
+            raise ValueError("it is of another network")
+        return found.apply(parting)
+    except (KeyError, ValueError, TypeError, UnreachedPartError) as error:
+        raise PartsError(f"the parts in {str(folder / PARTS)!r} cannot be read ({error}); compile the model again.") from None

@@ -1,0 +1,70 @@
+"""An engine that holds populations in parts, as the engine of the whole network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from snnc.backends.engine import Array, Engine, GradientEngine, Initial
+from snnc.compiler.parting import Correspondence
+
+
+class PartedEngine:
+    """Hands everything on in the author's order; see :class:`snnc.backends.engine.Engine`.
+
+    Parameters
+    ----------
+    engine
+        Runs the program of the parts.
+    between
+        What its names and numbers stand for.
+    """
+
+    def __init__(self, engine: Engine, between: Correspondence) -> None:
+        self.engine = engine
+        self.between = between
+
+    @property
+    def steps(self) -> int | None:
+        """T of the sequences that it takes."""
+        return self.engine.steps
+
+    @property
+    def batch(self) -> int | None:
+        """B that it takes."""
+        return self.engine.batch
+
+    def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        return self.between.records_of_whole(self.engine.forward(inputs, self.between.initial_of_parts(initial)))
+
+    def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        return self.engine.train_batch(inputs, target, learning_rate)
+
+    def gradients(self) -> dict[str, Array]:
+        """See :class:`~snnc.backends.engine.GradientEngine`."""
+        assert isinstance(self.engine, GradientEngine)
+        return self.between.parameters_of_whole(self.engine.gradients())
+
+    def get_parameters(self) -> dict[str, Array]:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        return self.between.parameters_of_whole(self.engine.get_parameters())
+
+    def set_parameters(self, values: Mapping[str, Array]) -> None:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        self.engine.set_parameters(self.between.parameters_of_parts(values))
+
+    def counters(self) -> dict[str, int]:
+        """See :class:`~snnc.backends.engine.Engine`; buses are those of the parts."""
+        return self.engine.counters()
+
+    def profile(self) -> dict[str, Any]:
+        """What the engine reports of itself."""
+        read = getattr(self.engine, "profile", None)
+        found: dict[str, Any] = {} if read is None else read()
+        return found
+
+    def close(self) -> None:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        self.engine.close()

@@ -1,0 +1,23 @@
+"""What cannot be cut into parts, or no partitioner cuts."""
+
+from __future__ import annotations
+
+from snnc.compiler.errors import SnncError
+
+
+class UnreachedPartError(SnncError):
+    """A part of a population would have no connection of its own; the population stays whole, or other parts are tried."""
+
+    code = "SNNC-E345"
+
+
+class PartitionerError(SnncError):
+    """A partitioner was named that is not known or not installed."""
+
+    code = "SNNC-E346"
+
+
+class PartsError(SnncError):
+    """A network was asked for in parts that it cannot be cut into, or its file of parts is damaged."""
+
+    code = "SNNC-E347"

@@ -1,0 +1,76 @@
+"""Neurons as the vertices of a hypergraph: a net is a neuron with its targets, and a cut net is an event that is sent again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Hypergraph:
+    """Vertices with weights `work`, nets with weights `rate`; net n joins ``pins[start[n] : start[n + 1]]``, ascending, each once."""
+
+    start: Ints
+    pins: Ints
+    rate: Floats
+    work: Floats
+
+    @classmethod
+    def of(cls, nets: Ints, pins: Ints, rate: Floats, work: Floats) -> Hypergraph:
+        """Gather the nets from pairs (net, pin); pairs may repeat."""
+        both = np.unique(nets.astype(np.int64) * len(work) + pins)
+        net, pin = np.divmod(both, len(work))
+        start = np.concatenate([[0], np.cumsum(np.bincount(net, minlength=len(rate)))])
+        return cls(start.astype(np.int64), pin.astype(np.int64), np.asarray(rate, np.float64), np.asarray(work, np.float64))
+
+    @property
+    def vertices(self) -> int:
+        """Number of vertices."""
+        return len(self.work)
+
+    @property
+    def nets(self) -> int:
+        """Number of nets."""
+        return len(self.rate)
+
+    @cached_property
+    def net_of_pin(self) -> Ints:
+        """Net of each pin."""
+        return np.repeat(np.arange(self.nets, dtype=np.int64), np.diff(self.start))
+
+    @cached_property
+    def incidence(self) -> Any:
+        """Sparse matrix [nets, vertices] of ones."""
+        from scipy.sparse import csr_array
+
+        return csr_array((np.ones(len(self.pins)), self.pins, self.start), shape=(self.nets, self.vertices))
+
+    def connectivity(self, part: Ints, parts: int) -> Ints:
+        """Parts that each net touches (lambda)."""
+        touched = np.unique(self.net_of_pin * parts + part[self.pins])
+        found: Ints = np.bincount(touched // parts, minlength=self.nets)
+        return found
+
+    def cut(self, part: Ints, parts: int) -> float:
+        """Sum of (lambda - 1) times the rate of each net: the spikes a step that parts send each other, once for each part that listens."""
+        return float((self.rate * (self.connectivity(part, parts) - 1)).sum())
+
+    def loads(self, part: Ints, parts: int) -> Floats:
+        """Work of each part."""
+        return np.bincount(part, self.work, parts).astype(np.float64)
+
+    def imbalance(self, part: Ints, parts: int) -> float:
+        """Work of the fullest part over the mean, minus 1."""
+        return float(self.loads(part, parts).max() * parts / self.work.sum() - 1)
+
+    def most_work(self, parts: int, imbalance: float) -> float:
+        """Work that a part may hold: the mean and `imbalance` of it, at least the mean and one vertex."""
+        mean = float(self.work.sum()) / parts
+        return max(mean * (1 + imbalance), mean + float(self.work.max(initial=0.0)))

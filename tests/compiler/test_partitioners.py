@@ -1,0 +1,74 @@
+"""Partitioners: valid, balanced, repeatable; the cut is what counting by hand finds; planted clusters are found again."""
+
+import numpy as np
+import pytest
+from hypergraphs import planted, scattered
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from snnc.compiler.parting.errors import PartitionerError
+from snnc.compiler.parting.hypergraph import Hypergraph
+from snnc.compiler.parting.own import OwnPartitioner, in_order
+from snnc.compiler.parting.partitioners import partitioner, partitioners
+
+ALL = [pytest.param(p, id=p.name) for p in partitioners()]
+OWN = OwnPartitioner()
+
+
+def cut_by_hand(graph, part):
+    nets = [set(part[graph.pins[a:b]].tolist()) for a, b in zip(graph.start[:-1], graph.start[1:], strict=True)]
+    return sum(rate * (len(parts) - 1) for rate, parts in zip(graph.rate.tolist(), nets, strict=True))
+
+
+@pytest.mark.parametrize("cutter", ALL)
+@settings(max_examples=15, deadline=None)
+@given(vertices=st.integers(4, 60), nets=st.integers(1, 50), parts=st.integers(2, 4), seed=st.integers(0, 10_000))
+def test_partitions_are_valid_balanced_and_repeatable(cutter, vertices, nets, parts, seed):
+    graph = scattered(vertices, nets, 3 * nets, seed)
+    part = cutter(graph, parts, 0.05, seed)
+    assert part.shape == (vertices,)
+    assert part.min() >= 0
+    assert part.max() < parts
+    assert graph.loads(part, parts).max() <= graph.most_work(parts, 0.05) * (1 + 1e-9)
+    assert graph.cut(part, parts) == pytest.approx(cut_by_hand(graph, part))
+    np.testing.assert_array_equal(part, cutter(graph, parts, 0.05, seed))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("clusters", "inside", "parts"), [(4, 0.9, 4), (8, 0.9, 8), (8, 0.9, 4), (8, 0.75, 8)])
+def test_own_pass_finds_planted_clusters(clusters, inside, parts, seed):
+    graph, cluster = planted(800, clusters, 20, inside, seed)
+    part = OWN(graph, parts, 0.05, 0)
+    wanted = graph.cut(cluster * parts // clusters, parts)
+    assert graph.cut(part, parts) <= 1.15 * wanted
+    assert graph.cut(in_order(graph, parts), parts) > 1.15 * wanted
+
+
+@pytest.mark.parametrize("parts", [2, 4, 8])
+def test_own_pass_is_within_a_fifth_of_mt_kahypar(parts):
+    pytest.importorskip("mtkahypar")
+    graph, _ = planted(800, 8, 20, 0.9, 3)
+    assert graph.cut(OWN(graph, parts, 0.05, 0), parts) <= 1.2 * graph.cut(partitioner("mtkahypar")(graph, parts, 0.05, 0), parts)
+
+
+@pytest.mark.parametrize("cutter", ALL)
+def test_busy_neurons_stay_with_their_targets(cutter):
+    # A ring of pairs: rare nets join neighbours of two pairs, frequent ones the two of a pair.
+    pairs = 16
+    frequent = [(2 * k, 2 * k + 1) for k in range(pairs)]
+    rare = [(2 * k + 1, (2 * k + 2) % (2 * pairs)) for k in range(pairs)]
+    nets = np.repeat(np.arange(2 * pairs), 2)
+    rate = np.repeat([1.0, 0.01], pairs)
+    graph = Hypergraph.of(nets, np.array([*frequent, *rare]).reshape(-1), rate, np.ones(2 * pairs))
+    part = cutter(graph, 4, 0.05, 0)
+    assert all(part[a] == part[b] for a, b in frequent)
+    assert graph.cut(part, 4) <= 6 * 0.01 + 1e-9
+
+
+def test_a_partitioner_that_is_not_here_is_refused():
+    with pytest.raises(PartitionerError, match=r"'zoltan' is not here; there are .*snnc"):
+        partitioner("zoltan")
+
+
+def test_large_hypergraphs_are_not_given_to_mt_kahypar():
+    assert partitioner(pins=10**9).name != "mtkahypar"
