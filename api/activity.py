@@ -36,6 +36,8 @@ class Activity:
         The same of neurons that take gradient (that spiked, or are inside the support of their surrogate), where that is bounded.
     rates
         A step, of each single value of a buffer that was measured.
+    counts, near_counts
+        Spikes, and neurons that take gradient, of a buffer that was measured, [steps, samples].
     """
 
     mean: Mapping[str, float]
@@ -44,6 +46,8 @@ class Activity:
     near: Mapping[str, float] = field(default_factory=dict)
     near_peak: Mapping[str, int] = field(default_factory=dict)
     rates: Mapping[str, Array] = field(default_factory=dict)
+    counts: Mapping[str, Array] = field(default_factory=dict)
+    near_counts: Mapping[str, Array] = field(default_factory=dict)
 
     def capacities(self, program: StepProgram) -> dict[str, int]:
         """Return windows that hold a quarter more than the busiest step that was seen."""
@@ -92,10 +96,20 @@ def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: 
             if isinstance(op, NeuronStep):
                 for name, taking in taking_gradient(op, memory, t).items():
                     near.setdefault(name, []).append(taking.sum(axis=-1))
-    counts = {name: memory[name].reshape(steps, batch, -1).sum(axis=-1) for name in sending}
-    mean = {name: float(memory[name].mean()) for name in sending}
-    rates = {name: memory[name].mean(axis=(0, 1)) for name in sending}
-    entries = {name: np.array(rows) for name, rows in near.items() if name in sending}
-    shares = {name: float(rows.mean()) / memory[name].shape[-1] for name, rows in entries.items()}
-    peaks = {name: int(rows.max()) for name, rows in entries.items()}
-    return Activity(mean, {name: int(count.max()) for name, count in counts.items()}, source, shares, peaks, rates)
+    counts = {name: _counted(memory[name].reshape(steps, batch, -1)) for name in sending}
+    entries = {name: np.array(rows, dtype=np.int32) for name, rows in near.items() if name in sending}
+    return Activity(
+        mean={name: float(memory[name].mean()) for name in sending},
+        peak={name: int(count.max()) for name, count in counts.items()},
+        source=source,
+        near={name: float(rows.mean()) / memory[name].shape[-1] for name, rows in entries.items()},
+        near_peak={name: int(rows.max()) for name, rows in entries.items()},
+        rates={name: memory[name].mean(axis=(0, 1)) for name in sending},
+        counts=counts,
+        near_counts=entries,
+    )
+
+
+def _counted(spikes: Array) -> Array:
+    found: Array = spikes.sum(axis=-1).round().astype(np.int32)
+    return found

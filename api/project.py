@@ -176,7 +176,8 @@ def map_program(
         }
         for capacity, entries in itertools.product(forward, backward)
     ]
-    seen = partial(make, activity=activity.mean, activity_source=activity.source, rates=activity.rates, near=activity.near)
+    measured = {"rates": activity.rates, "near": activity.near, "counts": activity.counts, "near_counts": activity.near_counts}
+    seen = partial(make, activity=activity.mean, activity_source=activity.source, **measured)
     return seen(**_faster(seen, candidates))
 
 

@@ -1,8 +1,8 @@
-"""Predicted beside emulated, phase by phase: ``python benchmarks/prediction.py [--json FILE] [NET ...]``.
+"""Predicted beside emulated, phase by phase, and a table: ``python benchmarks/prediction.py [--json FILE] [NET ...]``.
 
-Every network is mapped with the activity that its inputs give on the reference, emitted, and trained for two steps at learning rate 0 on
-the emulator; the second step is compared (the first also spreads the weights). Columns say what was predicted and what was emulated.
-Neither was measured on hardware.
+Every network (see ``prediction_nets.py``; ``random:SEED`` draws one) is mapped with the events that its inputs give on the reference,
+emitted, and trained for two steps at learning rate 0 on the emulator; the second step is compared (the first also spreads the weights).
+Columns say what was predicted and what was emulated. Neither was measured on hardware.
 """
 
 from __future__ import annotations
@@ -11,27 +11,20 @@ import argparse
 import json
 import re
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from prediction_nets import Case, all_names, case_of
 
-import snnc
 from snnc.activity import measure_activity
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
-from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
+from snnc.compiler.errors import SnncError
 from snnc.compiler.mapping import make_plan
-from snnc.compiler.optimizers import Adam
 from snnc.compiler.plan import Plan
-from snnc.compiler.target import Target
-from snnc.compiler.targets import load_target
-from snnc.compiling import as_graph
 
-DIGITS: Final = Path(__file__).parent.parent / "examples" / "digits" / "digits.onnx"
 STEPS_OF_PHASE: Final[Mapping[str, str]] = {
     "forward: start": r"copy constant\d+ to first_clock$",
     "backward: start": r"copy constant\d+ to first_clock$",
@@ -64,115 +57,44 @@ COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-@dataclass(frozen=True)
-class Case:
-    """A network (or a file) with its target, steps, batch, and the density of its random inputs."""
-
-    make: Callable[[snnc.Network], None] | Path
-    target: Target
-    steps: int
-    batch: int
-    classes: int
-    density: float = 0.05
-    options: tuple[tuple[str, Any], ...] = ()
-
-
-def small(tiles: int, chips: int = 1) -> Target:
-    """A GC200 of few tiles."""
-    return replace(load_target("gc200"), name=f"gc200-{tiles}x{chips}", tiles_per_chip=tiles, chips=chips)
-
-
-def recurrent(inputs: int, hidden: int, classes: int) -> Callable[[snnc.Network], None]:
-    """Recurrent LIF layer and a leaky readout."""
-
-    def make(net: snnc.Network) -> None:
-        spikes = net.input(inputs, kind="spikes")
-        layer = net.population(hidden, snnc.LIF(beta=0.9, reset="zero"), name="hidden")
-        readout = net.population(classes, snnc.LI(beta=0.9), name="readout")
-        net.connect(spikes, layer, snnc.Dense(seed=0))
-        net.connect(layer, layer, snnc.Dense(bias=False, seed=1), delay=1)
-        net.connect(layer, readout, snnc.Dense(seed=2))
-
-    return make
-
-
-def deep(kind: str, *widths: int) -> Callable[[snnc.Network], None]:
-    """Layers of LIF neurons; the input is of `kind`."""
-
-    def make(net: snnc.Network) -> None:
-        last: Any = net.input(widths[0], kind=kind)  # type: ignore[arg-type]
-        for n, width in enumerate(widths[1:-1]):
-            layer = net.population(width, snnc.LIF(beta=0.8), name=f"hidden{n}")
-            net.connect(last, layer, snnc.Dense(seed=n))
-            last = layer
-        readout = net.population(widths[-1], snnc.LI(beta=0.9), name="readout")
-        net.connect(last, readout, snnc.Dense(seed=9))
-
-    return make
-
-
-def adaptive(net: snnc.Network) -> None:
-    """Adaptive neurons with a gain of their own behind them."""
-    spikes = net.input(200, kind="spikes")
-    hidden = net.population(120, snnc.ALIF(), name="hidden")
-    gain = net.population(120, snnc.LIF(beta=0.7), name="gain")
-    readout = net.population(10, snnc.LI(beta=0.9), name="readout")
-    net.connect(spikes, hidden, snnc.Dense(seed=0))
-    net.connect(hidden, gain, snnc.OneToOne(np.full(120, 1.5, dtype=np.float32)))
-    net.connect(gain, readout, snnc.Dense(seed=2))
-
-
-CASES: Final[Mapping[str, Case]] = {
-    "digits": Case(DIGITS, load_target("gc200"), 10, 32, 10, 0.2),
-    "W1": Case(recurrent(700, 256, 20), load_target("gc200"), 100, 64, 20),
-    "W1 drop 60": Case(recurrent(700, 256, 20), load_target("gc200"), 100, 64, 20, options=(("mode", "drop"), ("capacity", 60))),
-    "recurrent, 64 tiles": Case(recurrent(300, 128, 10), small(64), 40, 16, 10),
-    "recurrent, 2 chips": Case(recurrent(300, 128, 10), small(40, 2), 40, 16, 10),
-    "recurrent, 4 chips": Case(recurrent(300, 128, 10), small(24, 4), 40, 16, 10),
-    "further windows": Case(recurrent(300, 128, 10), small(64), 40, 16, 10, options=(("capacity", 12),)),
-    "deep, spikes": Case(deep("spikes", 256, 128, 96, 64, 10), small(100), 40, 16, 10),
-    "deep, values": Case(deep("values", 256, 128, 96, 64, 10), small(100), 40, 16, 10),
-    "deep, one tile": Case(deep("spikes", 60, 40, 30, 10), small(1), 20, 6, 10),
-    "adaptive, one to one": Case(adaptive, small(48), 40, 16, 10),
+MEMORY: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "variables": (("weights", "tables", "optimiser", "gradients", "history", "relays", "records"), ("variables",)),
+    "exchange buffers": (("exchange",), ("exchange_buffers",)),
+    "vertices": (("vertices",), ("vertex_state", "edge_lists", "constants")),
+    "code and stack": (("code",), ("code", "control_code", "stack", "exchange_code")),
 }
+"""Categories of a plan's memory beside the emulator's."""
 
 
 def compare(case: Case) -> dict[str, Any]:
     """Map, emit and emulate one network; return predicted and emulated cycles of every phase, and bytes."""
-    if isinstance(case.make, Path):
-        graph, loss = as_graph(case.make, input_kind="spikes"), "ce_count"
-    else:
-        net, loss = snnc.Network("net"), "ce_mean_membrane"
-        case.make(net)
-        graph = net.graph()
-    program = lower(graph, loss=parse_loss(loss), optimizer=Adam(1e-3), steps=case.steps)
-    random = np.random.default_rng(0)
-    x = {i.id: (random.random((case.steps, case.batch, *i.shape)) < case.density).astype(np.float32) for i in program.inputs}
-    labels = random.integers(0, case.classes, case.batch)
-    activity = measure_activity(program, x, "the same inputs").mean
-    plan = make_plan(program, case.target, steps=case.steps, batch=case.batch, activity=activity, **dict(case.options))
+    seen = measure_activity(case.program, case.inputs, "the same inputs")
+    measured = {"activity": seen.mean, "near": seen.near, "rates": seen.rates, "counts": seen.counts, "near_counts": seen.near_counts}
+    plan = make_plan(case.program, case.target, steps=case.steps, batch=case.batch, **measured, **dict(case.options))
+    labels = np.random.default_rng(0).integers(0, case.classes, case.batch)
     with tempfile.TemporaryDirectory() as folder:
-        engine = open_engine(emit_poplar(program, plan, Path(folder) / "project"))
+        engine = open_engine(emit_poplar(case.program, plan, Path(folder) / "project"))
         profiles = []
         for _ in range(2):
-            engine.train_batch(x, labels, 0.0)
+            engine.train_batch(dict(case.inputs), labels, 0.0)
             profiles.append(engine.profile()["emulator"])
     return row(plan, *profiles)
 
 
 def row(plan: Plan, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """What one step was predicted and emulated to cost: the difference of two profiles."""
-    held = np.sum([plan.memory[name] for name in plan.memory if name not in ("exchange", "code")], axis=0)
-    memory = after["per_tile"]["memory"]
+    memory = {name: np.array(tiles) for name, tiles in after["per_tile"]["memory"].items()}
+    planned = {name: np.array(tiles) for name, tiles in plan.memory.items()}
+    fullest = int(memory["total"].argmax())
     return {
         "tiles": sum(p.tiles for p in plan.populations),
         "replicas": [p.replicas for p in plan.populations],
-        "predicted_cycles": plan.cycles,
-        "emulated_cycles": after["cycles_last_run"],
-        "predicted_variables": int(held.sum()),
-        "emulated_variables": sum(memory["variables"]),
-        "predicted_peak_bytes": max(plan.tile_memory),
-        "emulated_peak_bytes": max(memory["total"]),
+        "cycles": (plan.cycles, after["cycles_last_run"]),
+        "peak bytes": (max(plan.tile_memory), int(memory["total"].max())),
+        "memory": {
+            kind: (int(sum(planned[name][fullest] for name in ours)), int(sum(memory[name][fullest] for name in theirs)))
+            for kind, (ours, theirs) in MEMORY.items()
+        },
         "phases": phases(plan, [_difference(a, b) for a, b in zip(before["steps"], after["steps"], strict=True)]),
     }
 
@@ -200,28 +122,50 @@ def phases(plan: Plan, steps: list[dict[str, Any]]) -> dict[str, dict[str, dict[
 def show(name: str, found: Mapping[str, Any]) -> None:
     """Print one comparison."""
     print(f"\n{name}: {found['tiles']} tiles, replicas {found['replicas']}")
-    print(f"  {'':40s}{'predicted':>14s}{'emulated':>14s}{'ratio':>8s}")
-    for what in ("cycles", "variables", "peak_bytes"):
-        _line(what, found[f"predicted_{what}"], found[f"emulated_{what}"])
+    print(f"  {'':42s}{'predicted':>14s}{'emulated':>14s}{'error':>9s}")
+    _line("cycles", *found["cycles"])
     for phase, both in found["phases"].items():
         _line(f"  {phase}", sum(both["predicted"].values()), sum(both["emulated"].values()))
+    _line("bytes of the fullest tile", *found["peak bytes"])
+    for kind, both in found["memory"].items():
+        _line(f"  {kind} (of the emulated fullest)", *both)
 
 
 def _line(what: str, predicted: float, emulated: float) -> None:
-    ratio = f"{predicted / emulated:8.3f}" if emulated else "       -"
-    print(f"  {what:40s}{predicted:14,.0f}{emulated:14,.0f}{ratio}")
+    print(f"  {what:42s}{predicted:14,.0f}{emulated:14,.0f}{_error(predicted, emulated):>9s}")
+
+
+def _error(predicted: float, emulated: float) -> str:
+    return f"{100 * (predicted / emulated - 1):+.1f} %" if emulated else "-"
+
+
+def table(found: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print a line for each network."""
+    print(f"\n{'net':24s}{'predicted':>14s}{'emulated':>14s}{'error':>9s}{'bytes':>12s}{'emulated':>12s}{'error':>9s}  worst phase")
+    for name, one in found.items():
+        cycles, peak = one["cycles"], one["peak bytes"]
+        sums = {phase: [sum(both[kind].values()) for kind in ("predicted", "emulated")] for phase, both in one["phases"].items()}
+        worst = max(sums, key=lambda phase: abs(sums[phase][0] - sums[phase][1]))
+        share = 100 * (sums[worst][0] - sums[worst][1]) / cycles[1]
+        line = f"{name:24s}{cycles[0]:14,.0f}{cycles[1]:14,.0f}{_error(*cycles):>9s}{peak[0]:12,d}{peak[1]:12,d}{_error(*peak):>9s}"
+        print(f"{line}  {worst}: {share:+.1f} % of the step")
 
 
 def main() -> None:
     """Run the named networks, all by default."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("nets", nargs="*", help=f"some of: {', '.join(CASES)}")
+    parser.add_argument("nets", nargs="*", help=f"some of: {', '.join(all_names())}")
     parser.add_argument("--json", type=Path, help="write all numbers to this file")
     chosen = parser.parse_args()
     found = {}
-    for name in chosen.nets or CASES:
-        found[name] = compare(CASES[name])
+    for name in chosen.nets or all_names():
+        try:
+            found[name] = compare(case_of(name))
+        except SnncError as error:
+            print(f"\n{name}: {error.text}")
+            continue
         show(name, found[name])
+    table(found)
     if chosen.json:
         chosen.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
 

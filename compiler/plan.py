@@ -232,7 +232,7 @@ class Plan:
     """"measured on …" or "assumed"."""
     memory: dict[str, tuple[int, ...]]
     """Category -> predicted bytes on each tile of the target (weights, tables, optimiser, gradients, history, relays, records,
-    exchange, code)."""
+    exchange, vertices, code)."""
     phases: tuple[Phase, ...]
     loss_tiles: tuple[int, ...] = ()
     """Tile of each sample's loss (empty when not training)."""

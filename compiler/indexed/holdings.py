@@ -96,10 +96,9 @@ def _by_rate(tables: Tables, rate: Floats) -> tuple[Floats, Floats, Floats]:
     return rows, runs, values
 
 
-def held_exactly(tables: Tables, groups: Ints, rate: Floats | None = None) -> Held:
-    """What tiles hold of which tile i has the next ``groups[i]`` groups; see :func:`amounts`."""
+def held_exactly(found: dict[str, Any], groups: Ints) -> Held:
+    """What tiles hold of which tile i has the next ``groups[i]`` groups, from the :func:`amounts` of all groups."""
     start = np.concatenate([[0], np.cumsum(groups)[:-1]])
-    found = amounts(tables, rate)
     return Held(
         {name: np.maximum.reduceat(values, start) for name, values in found.items()},
         {name: np.add.reduceat(values, start) for name, values in found.items()},

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +20,7 @@ from snnc.compiler.mapping.cost import (
     worker_cycles,
 )
 from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.gradient_counts import near_counts, returned_buses
+from snnc.compiler.mapping.gradient_counts import near_counts, returned_buses, returned_counts
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
 from snnc.compiler.mapping.indexed_cycles import Holdings, estimated, indexed_counts
 from snnc.compiler.mapping.network import Layer, Link, learned_elements
@@ -48,35 +49,50 @@ def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
     each = largest_share(samples, np.maximum(sample_groups(n, cut.columns, problem.target.workers, samples), 1))
-    return shape_cycles(problem, layer, Shape(columns, each, 1), samples, part, holdings or estimated(n, column_groups(n, cut.columns)))
+    held = holdings or estimated(n, column_groups(n, cut.columns))
+    found = shape_cycles(problem, layer, Shape(columns, each, 1), samples, part, held, expected(problem))
+    if part == "backward":
+        cost = replace(problem.costs[f"backward.{layer.id}"], start=0)
+        found = found + worker_cycles(cost, **returned_counts(problem, layer, columns, each))
+    return found
 
 
-def shape_cycles(problem: Problem, layer: Layer, shape: Shape, samples: Any, part: str, holdings: Holdings) -> Any:
-    """Expected worker cycles of a block with some of the tile's `samples`, the start of its vertex included; `holdings` is of the tile."""
+@dataclass(frozen=True)
+class Seen:
+    """What the windows of a block's connections show of a sample: spikes, and entries of windows of the backward pass."""
+
+    events: Callable[[Link], float]
+    entries: Callable[[Link], float]
+
+
+def expected(problem: Problem) -> Seen:
+    """Return the means."""
+    return Seen(problem.window_events, lambda link: problem.near_events(problem.bus[problem.bus_of[link.id]]))
+
+
+def shape_cycles(problem: Problem, layer: Layer, shape: Shape, samples: Any, part: str, holdings: Holdings, seen: Seen) -> Any:
+    """Worker cycles of a block with some of the tile's `samples`, the start of its vertex included; `holdings` is of the tile.
+
+    Backward, without its own neurons in windows that come back.
+    """
     columns, each = shape.columns, shape.samples
     cost = problem.costs[f"{part}.{layer.id}"]
     if part == "source_gradient":
         counts = _source_counts(problem, layer, columns, each, samples)
     else:
-        window = round(problem.rounds()) if part == "forward" else 0  # further windows come before the equations, or after their adjoint
-        counts = _neuron_counts(problem, read_links(layer, part), columns, each, window)
-        extra = near_counts(problem, layer, columns, each) if part == "backward" else {}
-        counts = {name: counts.get(name, 0) + extra.get(name, 0) for name in {**counts, **extra}}
+        counts = _neuron_counts(read_links(layer, part), columns, each, seen.events)
+        back = [link for link in layer.incoming if problem.returns(link)]
+        extra = near_counts(columns, each, seen.entries, back) if part == "backward" else {}
+        counts = added(counts, extra)
         if part == "forward":
             counts["nears"] = each * columns * sum(source in problem.windowed for source in layer.sent)
-    for name, number in indexed_counts(problem, layer, part, columns, each, holdings).items():
-        counts[name] = counts.get(name, 0) + number
+    counts = added(counts, indexed_counts(layer, part, columns, each, holdings, seen.events))
     return problem.target.vertex_start_cycles + worker_cycles(cost, columns=columns, **counts)
 
 
-def event_spread(problem: Problem, layer: Layer, columns: Any, each: Any, part: str) -> Any:
-    """Standard deviation of the cycles of such a block when each value of a spike source fires on its own."""
-    cost = problem.costs[f"{part}.{layer.id}"]
-    one = worker_cycles(cost, events=1, columns=columns) - cost.start
-    links = [link for link in read_links(layer, part) if link.events]
-    dense = sum(problem.window_variance(link) for link in links if link.dense)
-    other = sum(problem.window_variance(link) for link in links if link.one_to_one)
-    return np.sqrt(each * (dense * one**2 + other * cost.id**2))
+def added(counts: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Add up counts by name."""
+    return {name: counts.get(name, 0) + more.get(name, 0) for name in {**counts, **more}}
 
 
 def read_links(layer: Layer, part: str) -> list[Link]:
@@ -84,7 +100,7 @@ def read_links(layer: Layer, part: str) -> list[Link]:
     return [link for link in layer.incoming if part != "backward" or link.weight_gradient]
 
 
-def _neuron_counts(problem: Problem, links: Sequence[Link], columns: Any, samples: Any, window: int) -> dict[str, Any]:
+def _neuron_counts(links: Sequence[Link], columns: Any, samples: Any, events: Callable[[Link], float]) -> dict[str, Any]:
     dense = [link for link in links if link.dense]
     other = [link for link in links if link.one_to_one]
     event_sweeps, value_sweeps = column_sweeps(columns, EVENT_SWEEP), column_sweeps(columns, VALUE_SWEEP)
@@ -93,11 +109,11 @@ def _neuron_counts(problem: Problem, links: Sequence[Link], columns: Any, sample
         "samples": samples,
         "sweeps": samples * sum(event_sweeps if link.events else value_sweeps for link in dense),
         "held": samples * columns * len(dense),
-        "events": samples * sum(problem.window_events(link, window) for link in dense if link.events),
+        "events": samples * sum(events(link) for link in dense if link.events),
         "rows": values * value_sweeps,
         "products": values * column_pairs(columns),
         "neurons": samples * columns,
-        "ids": samples * sum(problem.window_events(link, window) for link in other if link.events),
+        "ids": samples * sum(events(link) for link in other if link.events),
         "elements": samples * columns * sum(not link.events for link in other),
     }
 

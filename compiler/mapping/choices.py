@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Final
@@ -19,6 +20,8 @@ from snnc.compiler.mapping.problem import Problem
 
 TYPICAL_NEURONS: Final = 6
 """Neurons on a tile for which a population's work is weighed against that of others."""
+ALIKE: Final = 0.05
+"""Populations of one structure share a table when their expected events differ by no more than about this part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +107,7 @@ def _structure(problem: Problem, layer: Layer) -> object:
         tuple(getattr(layer, f.name) for f in fields(layer) if f.name not in names),
         kernel,
         tuple(problem.costs.get(f"{part}.{layer.id}") for part in PARTS),
-        tuple((_link(link), problem.window_events(link)) for link in layer.incoming),
+        tuple((_link(link), _about(problem.window_events(link))) for link in layer.incoming),
         tuple((_link(link), problem.returns(link)) for link in layer.outgoing),
         tuple(bus.window_bytes for bus in problem.buses_into(layer)),
         tuple(problem.by_id[target].neurons for target, _ in problem.deltas_into(layer)),
@@ -116,7 +119,12 @@ def _structure(problem: Problem, layer: Layer) -> object:
 
 
 def _returned(problem: Problem, bus: Bus) -> object:
-    return bus.gradient_capacity, bus.source.width, problem.near_events(bus), problem.events(bus.source)
+    return bus.gradient_capacity, bus.source.width, _about(problem.near_events(bus)), _about(problem.events(bus.source))
+
+
+def _about(number: float) -> int:
+    """Numbers in steps of :data:`ALIKE`: what is counted or drawn is never quite the same."""
+    return round(math.log(number) / ALIKE) if number > 0 else -(1 << 30)
 
 
 def _link(link: Link) -> object:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cost import VALUE_SWEEP, column_sweeps
-from snnc.compiler.mapping.network import Layer
+from snnc.compiler.mapping.grouping import Ints
+from snnc.compiler.mapping.network import Layer, Link
 from snnc.compiler.mapping.problem import Problem
 
 
@@ -17,24 +21,30 @@ def returned_buses(problem: Problem, layer: Layer) -> tuple[Bus, ...]:
     return tuple(problem.bus[b] for b in mine)
 
 
-def near_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
-    """Counts of the backward codelet of a block: partial products of what comes in, and its own neurons in what comes back."""
-    entries = sum(problem.near_events(problem.bus[problem.bus_of[link.id]]) for link in layer.incoming if problem.returns(link))
-    buses = returned_buses(problem, layer)
-    links = sum(problem.returns(link) for link in layer.incoming)
-    found = {
-        "entries": samples * entries,
-        "sweeps": samples * column_sweeps(columns, VALUE_SWEEP) * links,
-        "held": samples * columns * links,
-        "samples": samples * len(buses),
-        "searches": 0.0,
-        "ids": 0.0,
+def near_counts(columns: Any, samples: Any, entries: Callable[[Link], float], links: Sequence[Link]) -> dict[str, Any]:
+    """Counts of the backward codelet of a block: partial products of what comes in; `entries` of a sample on each of `links`."""
+    return {
+        "entries": samples * sum(entries(link) for link in links),
+        "sweeps": samples * column_sweeps(columns, VALUE_SWEEP) * len(links),
+        "held": samples * columns * len(links),
     }
-    for bus in buses:
+
+
+def returned_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
+    """Expected counts of a block's own neurons in what comes back."""
+    found: dict[str, Any] = {"samples": 0, "searches": 0.0, "ids": 0.0}
+    for bus in returned_buses(problem, layer):
         near = problem.near_events(bus)
         spikes = min(problem.events(bus.source), bus.capacity, near)
+        found["samples"] = found["samples"] + samples
         found["searches"] = found["searches"] + samples * (expected_halvings(spikes) + expected_halvings(near - spikes))
         found["ids"] = found["ids"] + samples * columns * near / bus.source.width
+    return found
+
+
+def halvings(ids: Ints) -> Ints:
+    """Halvings of a search in so many ids: the bits of that number."""
+    found: Ints = np.frexp(ids.astype(np.float64))[1].astype(np.int64)
     return found
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cost import worker_cycles
-from snnc.compiler.mapping.gradient_windows import Reduction
-from snnc.compiler.mapping.grouping import Floats, Ints
+from snnc.compiler.mapping.grouping import Floats, Ints, split
 from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.timeline import Sums
 from snnc.compiler.mapping.traffic import FLOAT, Layout, Traffic
-from snnc.compiler.plan import Relay
 
 
 def partials_to_sums(layout: Layout) -> Traffic:
@@ -98,45 +99,53 @@ def add_reduction(layout: Layout, load: Load) -> None:
         table = reduction.table
         rows = (table["samples"] * table["entries"] + 1) // 2
         cycles = worker_cycles(problem.costs["reduce_partials"], rows=rows, products=rows * table["producers"])
-        load.add_all(table["tile"], problem.target.vertex_start_cycles + cycles)
+        load.add(table["tile"], problem.target.vertex_start_cycles + cycles)
 
 
 def add_last_sums(layout: Layout, load: Load) -> None:
     """Stage two, on the relays: as many vertices as workers share a relay's window; the first entries are the full ones."""
     problem = layout.problem
-    tiles: list[int] = []
-    cycles: list[float] = []
     for bus_id, reduction in layout.reductions.items():
-        bus = problem.bus[bus_id]
-        known: dict[int, list[float]] = {}
-        for relay in layout.relays[bus.source]:
-            if relay.samples not in known:
-                known[relay.samples] = _last_cycles(problem, bus, reduction, relay)
-            tiles += [relay.tile] * len(known[relay.samples])
-            cycles += known[relay.samples]
-    if tiles:
-        load.add_all(np.array(tiles), np.array(cycles))
+        bus, relays = problem.bus[bus_id], layout.relays[layout.problem.bus[bus_id].source]
+        samples = tuple((relay.sample, relay.samples) for relay in relays)
+        make = partial(_last_sums, problem, bus, samples, reduction.parts)
+        of, cycles = problem.kept.get((bus_id, "last sums", samples, reduction.parts), make)
+        load.add_kinds(np.array([relay.tile for relay in relays])[of], np.arange(len(of)), cycles)
 
 
-def _last_cycles(problem: Problem, bus: Bus, reduction: Reduction, relay: Relay) -> list[float]:
-    found = []
-    for samples, entries in relay_pieces(problem, bus, relay):
-        rows = samples * ((entries + 1) // 2)
-        cycles = worker_cycles(problem.costs["gradient_window"], samples=samples, rows=rows, products=rows * reduction.parts)
-        found.append(problem.target.vertex_start_cycles + float(cycles))
-    return found
+def _last_sums(problem: Problem, bus: Bus, relays: tuple[tuple[int, int], ...], parts: int) -> tuple[Ints, Floats]:
+    """Relay and cycles of every vertex, [vertices], [vertices, iterations]; of each relay its first sample and their number."""
+    pieces = [(n, *piece) for n, (first, count) in enumerate(relays) for piece in relay_pieces(problem, bus, first, count)]
+    relay, first, samples, entry, entries = np.array(pieces, dtype=np.int64).T
+    cost = problem.costs["gradient_window"]
+    cycles = np.zeros((len(pieces), len(problem.timeline.chosen)))
+    for begin, room in np.unique(np.stack([entry, entries], axis=1), axis=0).tolist():
+        here = (entry == begin) & (entries == room)
+        fixed = problem.target.vertex_start_cycles + worker_cycles(cost, samples=samples[here])
+        pairs = _pairs_shown(problem, bus, begin, room).over(first[here], samples[here])
+        cycles[here] = fixed[:, None] + (cost.row + cost.product * parts) * pairs
+    return relay, cycles
 
 
-def relay_pieces(problem: Problem, bus: Bus, relay: Relay) -> list[tuple[int, float]]:
-    """Samples, and expected entries of each, of the vertices that share a relay's window."""
-    workers, capacity, near = problem.target.workers, bus.gradient_capacity, problem.near_events(bus)
-    if relay.samples >= workers:
-        return [(relay.samples // workers + (w < relay.samples % workers), near) for w in range(workers)]
+def _pairs_shown(problem: Problem, bus: Bus, entry: int, entries: int) -> Sums:
+    """Pairs of the entries ``[entry, entry + entries)`` of what was shown in the iteration before, which is k + 1."""
+    timeline = problem.timeline
+
+    def pairs() -> Any:
+        return timeline.placed((np.clip(timeline.entries(bus) - entry, 0, entries) + 1) // 2, timeline.first(bus) - 1)
+
+    return timeline.sums(f"pairs {entry} {entries}", bus, pairs)
+
+
+def relay_pieces(problem: Problem, bus: Bus, first: int, samples: int) -> list[tuple[int, int, int, int]]:
+    """First sample, samples, first entry and entries of the vertices that share the window of the relay of some samples."""
+    workers, capacity = problem.target.workers, bus.gradient_capacity
+    if samples >= workers:
+        return [(first + begin, count, 0, capacity) for begin, count in split(samples, workers)]
     pairs = (capacity + 1) // 2
-    parts = min(workers // relay.samples, pairs)
     found, at = [], 0
-    for part in range(parts):
-        entries = min(2 * (pairs // parts + (part < pairs % parts)), capacity - at)
-        found.append((1, float(min(max(near - at, 0.0), entries))))
+    for _, count in split(pairs, min(workers // samples, pairs)):
+        entries = min(2 * count, capacity - at)
+        found += [(first + sample, 1, at, entries) for sample in range(samples)]
         at += entries
-    return found * relay.samples
+    return found

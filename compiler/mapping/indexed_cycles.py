@@ -30,8 +30,10 @@ def chunks(samples: Any) -> Any:
     return samples // 8 + rest // 2 + rest % 2
 
 
-def indexed_counts(problem: Problem, layer: Layer, part: str, columns: Any, samples: Any, holdings: Holdings) -> dict[str, Any]:
-    """Trip counts of the largest block's loops over tables."""
+def indexed_counts(
+    layer: Layer, part: str, columns: Any, samples: Any, holdings: Holdings, seen: Callable[[Link], float]
+) -> dict[str, Any]:
+    """Trip counts of the largest block's loops over tables, with the events of a sample that each connection has `seen`."""
     found: dict[str, Any] = {}
     if part == "source_gradient":
         for link in layer.outgoing:
@@ -40,7 +42,7 @@ def indexed_counts(problem: Problem, layer: Layer, part: str, columns: Any, samp
         return found
     for link in layer.incoming:
         if link.indexed is not None and (part == "forward" or link.read_backward):
-            counts = _target(problem, link, holdings(link.indexed, "target").largest, samples)
+            counts = _target(link, holdings(link.indexed, "target").largest, samples, seen)
             if link.chooses:
                 counts |= {"choices": counts.pop("values"), "elements": 2 * samples * columns}
             _add(found, counts)
@@ -67,8 +69,8 @@ def _chosen_from(held: dict[str, Any], columns: Any, samples: Any) -> dict[str, 
     return {"founds": columns, "singles": held["singles"], "runs": held["runs"], "sample_choices": samples * held["values"]}
 
 
-def _target(problem: Problem, link: Link, held: dict[str, Any], samples: Any) -> dict[str, Any]:
-    seen = problem.window_events(link) if link.events else held["span"]
+def _target(link: Link, held: dict[str, Any], samples: Any, seen_on: Callable[[Link], float]) -> dict[str, Any]:
+    seen = seen_on(link) if link.events else held["span"]
     part = seen / link.inputs if link.events else 1.0
     biased = (held["bias_singles"] + held["bias_runs"]) > 0
     return {

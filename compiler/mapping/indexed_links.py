@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from snnc.compiler.indexed.holdings import Held, Profile, held_exactly, measure
+from snnc.compiler.indexed.holdings import Held, Profile, amounts, held_exactly, measure
 from snnc.compiler.indexed.maps import IndexedMap, IndexedOp, indexed_map
 from snnc.compiler.indexed.tables import Tables, source_tables, target_tables
 from snnc.compiler.mapping.grouping import Floats, Ints, column_groups, split
@@ -30,6 +30,7 @@ class IndexedLink:
     weight_learns: bool
     bias_learns: bool
     _tables: dict[tuple[Side, bytes, int], Tables] = field(default_factory=dict)
+    _measured: dict[tuple[Side, bytes, int, bytes | None], dict[str, Any]] = field(default_factory=dict)
 
     @cached_property
     def map(self) -> IndexedMap:
@@ -70,8 +71,22 @@ class IndexedLink:
 
     def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> Held:
         """What every tile of `where` holds, replica after replica; `rate`: of each source, where not all send events alike."""
-        one = held_exactly(self.tables(side, where), column_groups(where.neurons, where.columns), rate)
+        one = held_exactly(self._amounts(side, where, rate), column_groups(where.neurons, where.columns))
         return Held(*({name: np.tile(v, where.replicas) for name, v in some.items()} for some in (one.largest, one.total)))
+
+    def held_by(self, side: Side, where: TileRange, rate: Floats | None, groups: Ints) -> Held:
+        """What each of some column groups of a replica holds."""
+        found = {name: values[groups] for name, values in self._amounts(side, where, rate).items()}
+        return Held(found, found)
+
+    def _amounts(self, side: Side, where: TileRange, rate: Floats | None) -> dict[str, Any]:
+        """Amounts of each column group of a replica."""
+        key = (side, where.neurons.tobytes(), where.columns, None if rate is None else rate.tobytes())
+        if key not in self._measured:
+            if len(self._measured) >= KEPT:
+                self._measured.clear()
+            self._measured[key] = amounts(self.tables(side, where), rate)
+        return self._measured[key]
 
 
 def _groups(where: TileRange) -> tuple[Ints, Ints]:

@@ -51,6 +51,8 @@ def make_plan(
     activity: Mapping[str, float] | None = None,
     activity_source: str = "assumed",
     rates: Mapping[str, Array] | None = None,
+    counts: Mapping[str, Array] | None = None,
+    near_counts: Mapping[str, Array] | None = None,
     capacity: Mapping[str, int] | int | None = None,
     mode: Mode = "exact",
     near: Mapping[str, float] | None = None,
@@ -77,6 +79,9 @@ def make_plan(
         Measured spikes a value and step, by StepProgram buffer; others are assumed.
     rates
         Measured spikes a step of each single value of a buffer: indexed connections are priced with those of the values that reach a tile.
+    counts, near_counts
+        Measured spikes, and neurons that take gradient, of a buffer, [steps, samples]: supersteps are priced step by step, each with its
+        busiest tile. Where nothing was measured, values fire on their own.
     activity_source
         Where `activity` comes from, for reports.
     capacity
@@ -119,11 +124,11 @@ def make_plan(
     check_strategy(strategy)
     _check(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients, recompute=recompute)
     network = describe(program, training)
-    check_names(network, activity, capacity, near, gradient_capacity)
+    check_names(network, activity, capacity, near, gradient_capacity, counts, near_counts)
     schedule = make_schedule(network)
-    request = Request(
-        network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients, rates or {}, recompute
-    )
+    measured = (rates or {}, counts or {}, near_counts or {})
+    asked = (network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
+    request = Request(*asked, *measured, recompute)
     effort = 0 if quick else EFFORT if effort is None else effort
     found = _fitting(request, strategy, placer, quick=quick)
     fastest = _refined(found, gradients, effort) if strategy == SNNC and placer is None else min(found, key=Search.cycles)

@@ -12,8 +12,9 @@ from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.predict import Step
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.traffic import Layout
+from snnc.compiler.mapping.vertex_memory import vertex_bytes
 
-CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "code")
+CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "vertices", "code")
 
 
 def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
@@ -41,6 +42,7 @@ def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
     fragments = np.sum([traffic.fragments for step in steps for traffic in (step.traffic, *step.after)], axis=0)
     found["exchange"] += received.astype(np.int64)
     found["code"] += used * problem.target.fixed_tile_bytes + (fragments * problem.target.fragment_code_bytes).astype(np.int64)
+    found["vertices"] += vertex_bytes(layout)
     return found
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from snnc.compiler.mapping.block_cycles import event_spread, shape_cycles
+from snnc.compiler.mapping.block_work import add_blocks, limited_sources, round_load
+from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.copies import local_copy_cycles, numbers_to_readers, weights_to_replicas, weights_to_sources
-from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, SUMMANDS, column_sweeps, worker_cycles
-from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.further import events_of_window
+from snnc.compiler.mapping.cost import CLOCK, SUMMANDS, worker_cycles
 from snnc.compiler.mapping.gradient_traffic import add_last_sums, add_reduction, add_sums_to_relays, partials_to_sums
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, mask_unit, sample_groups
 from snnc.compiler.mapping.indexed_traffic import (
@@ -21,12 +21,13 @@ from snnc.compiler.mapping.indexed_traffic import (
     owned_work,
 )
 from snnc.compiler.mapping.load import Load
-from snnc.compiler.mapping.network import learned_rows, learned_scalars
+from snnc.compiler.mapping.network import Source, learned_rows, learned_scalars
 from snnc.compiler.mapping.problem import Problem
-from snnc.compiler.mapping.relay_cycles import bits_work, boundary_cycles, compact_work, mask_rows, windows_work
-from snnc.compiler.mapping.schedule import INPUT_STAGE
+from snnc.compiler.mapping.relay_cycles import MaskRows, boundary_cycles, mask_rows
+from snnc.compiler.mapping.relay_workers import bits_cycles, relay_cycles
 from snnc.compiler.mapping.shapes import shapes
 from snnc.compiler.mapping.tile_range import TileRange
+from snnc.compiler.mapping.timeline import Sums
 from snnc.compiler.mapping.traffic import (
     FLOAT,
     Layout,
@@ -87,7 +88,7 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     if not problem.training:
         return tuple(found)
     sources = relay_load(layout, "backward")
-    _add_source_gradients(layout, sources)
+    add_blocks(layout, sources, "source_gradient")
     add_last_sums(layout, sources)
     into_relays = with_clock(layout, deltas_to_sources(layout))
     deltas_by_rows(layout, into_relays)
@@ -153,16 +154,10 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Step:
     for source in problem.sources_behind:
         relays = layout.relays[source]
         cycles = boundary_cycles(problem, source, np.array([relay.samples for relay in relays]))
-        load.add_all(np.array([relay.tile for relay in relays]), cycles)
+        load.add(np.array([relay.tile for relay in relays]), cycles)
     if name.endswith("restore"):
         load.add(0, problem.target.vertex_start_cycles + CLOCK)
     return Step(name, part, runs, load, clock_to_boundaries(layout))
-
-
-def _joined_windows(layout: Layout, runs: int, part: str = "forward") -> tuple[Step, ...]:
-    """What the workers of relays found becomes one list; nothing moves before it."""
-    load = relay_load(layout, "windows", runs)
-    return (Step(f"{part}: windows", part, runs, load, Traffic.none(layout.problem)),) if load.vertices else ()
 
 
 def _reduction(layout: Layout, runs: int) -> tuple[Step, ...]:
@@ -228,18 +223,8 @@ def _decision(layout: Layout) -> float:
 
 def block_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
     """Blocks of all populations, and the clock; `iterations` as :class:`Load` takes them."""
-    problem, load = layout.problem, _clocked(layout, iterations)
-    idle = problem.target.vertex_start_cycles
-    for layer in problem.network.layers:
-        if part != "forward" and not layer.gradient:
-            continue
-        where, cost = layout.range_of(layer), problem.costs[f"{part}.{layer.id}"]
-        draws = _draws(layout, where)
-        for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
-            cycles = shape_cycles(problem, layer, shape, where.tile_samples, part, layout.holdings(layer))
-            work = [(problem.schedule.stages[layer.id], cycles - idle - cost.idle)]
-            spread = event_spread(problem, layer, shape.columns, shape.samples, part)
-            load.add(where.tiles, idle + cost.idle, shape.number, work=work, spread=spread, draws=draws)
+    load = _clocked(layout, iterations)
+    add_blocks(layout, load, part)
     return load
 
 
@@ -247,26 +232,6 @@ def _clocked(layout: Layout, iterations: int | None = None) -> Load:
     load = Load(layout.problem, iterations)
     load.add(0, layout.problem.target.vertex_start_cycles + CLOCK)
     return load
-
-
-def _draws(layout: Layout, where: TileRange) -> int:
-    """Blocks of a population with samples of their own: those of other column groups see the same events."""
-    cut, workers = Cut(where.replicas, where.columns), layout.problem.target.workers
-    return sum(int(sample_groups(where.neurons, cut.columns, workers, samples).max()) for _, samples in where.samples)
-
-
-def _add_source_gradients(layout: Layout, load: Load) -> None:
-    """Blocks whose outputs receive gradients, in the iterations that follow a step of any of their targets."""
-    problem = layout.problem
-    idle = problem.target.vertex_start_cycles
-    for layer in problem.network.layers:
-        targets = {problem.schedule.stages[target] - 1 for target, _ in problem.deltas_into(layer)}
-        if not layer.gradient or not targets:
-            continue
-        where, cost = layout.range_of(layer), problem.costs[f"source_gradient.{layer.id}"]
-        for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
-            cycles = shape_cycles(problem, layer, shape, where.tile_samples, "source_gradient", layout.holdings(layer)) - idle - cost.idle
-            load.add(where.tiles, idle + cost.idle, shape.number, work=[(first, cycles / len(targets)) for first in sorted(targets)])
 
 
 def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
@@ -277,22 +242,33 @@ def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load
     """
     problem, load = layout.problem, _clocked(layout, iterations) if part != "windows" else Load(layout.problem, iterations)
     for source in problem.network.sources:
-        relays = layout.relays[source]
-        samples = np.array([relay.samples for relay in relays])
         rows = None if source.external else mask_rows(problem, source, layout.range_by_id(source.owner))
         if part == "windows" and not (rows and source.kind == "spikes"):
             continue
-        works = [windows_work(problem, source, rows, samples, forward=part != "backward")]
-        if part == "masks" and rows and source.kind == "spikes":
-            late = [bus for bus in problem.buses_of(source) if bus.lag != 1] if source in problem.bits else []
-            works = [compact_work(problem, source, rows, samples), *(bits_work(problem, (bus,), samples) for bus in late)]
-        stage = problem.schedule.stages.get(source.owner, INPUT_STAGE)
-        first = {bus.id: stage + bus.lag for bus in problem.buses_of(source)}
-        tiles, workers = np.array([relay.tile for relay in relays]), problem.target.workers
-        for found in works:
-            work = [(stage + 1, found.compacting), *((first[bus], cycles) for bus, cycles in found.shown.items())]
-            load.add(tiles, found.always, work=work, spread=found.spread, draws=len(relays) * workers, shared=workers)
+        relays, listed = layout.relays[source], _listed(problem, source, rows, part)
+        tiles, kinds = np.array([relay.tile for relay in relays]), np.arange(len(relays))
+        samples = tuple((relay.sample, relay.samples) for relay in relays)
+        for bus in listed:
+            cycles = problem.kept.get((bus.id, "bits", samples), partial(bits_cycles, problem, bus, samples))
+            load.add_kinds(tiles, kinds, load.looked_at(cycles), shared=True)
+        if source not in problem.bits or (rows and part != "backward"):
+            make = partial(relay_cycles, problem, source, rows if part != "backward" else None, samples, part)
+            cycles = problem.kept.get((source.buffer, rows, part, samples), make)
+            load.add_kinds(tiles, kinds, load.looked_at(cycles), shared=True)
     return load
+
+
+def _listed(problem: Problem, source: Source, rows: MaskRows | None, part: str) -> tuple[Bus, ...]:
+    """Buses whose windows are listed from the bits that relays keep; those of a lag of 1 are joined from what was just found."""
+    if source not in problem.bits or part == "windows":
+        return ()
+    return tuple(bus for bus in problem.buses_of(source) if part == "backward" or rows is None or bus.lag != 1)
+
+
+def _joined_windows(layout: Layout, runs: int, part: str = "forward") -> tuple[Step, ...]:
+    """What the workers of relays found becomes one list; nothing moves before it."""
+    load = relay_load(layout, "windows", runs)
+    return (Step(f"{part}: windows", part, runs, load, Traffic.none(layout.problem)),) if load.vertices else ()
 
 
 def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
@@ -310,45 +286,24 @@ def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
     read, shown = with_clock(layout, windows_to_blocks(layout, backward=backward)), with_clock(layout, Traffic.none(problem))
     return (
         asked,
-        Step(f"{part}: further windows", part, rounds, _round_load(layout, part), read),
+        Step(f"{part}: further windows", part, rounds, round_load(layout, part), read),
         Step(f"{part}: next windows", part, rounds, _next_load(layout, part), shown),
     )
 
 
-def _round_load(layout: Layout, part: str) -> Load:
-    """Blocks add further windows: forward all but the last, backward all but the first."""
-    problem, load = layout.problem, Load(layout.problem)
-    most = max(1, round(problem.rounds(backward=part == "backward")))
-    windows = range(1, most + 1) if part == "backward" else range(most)
-    limited = {bus.id for bus in problem.limited(backward=part == "backward")}
-    for layer in problem.network.layers:
-        links = [link for link in layer.incoming if problem.bus_of[link.id] in limited and (part != "backward" or link.weight_gradient)]
-        if not links:
-            continue
-        where = layout.range_of(layer)
-        cost = problem.costs[f"{'weight_round' if part == 'backward' else 'gather'}.{layer.id}"]
-        dense = sum(problem.window_events(link, w) for link in links if link.dense for w in windows) / most
-        other = sum(problem.window_events(link, w) for link in links if link.one_to_one for w in windows) / most
-        for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
-            lists = shape.samples * sum(link.dense for link in links)
-            counts = {"sweeps": lists * column_sweeps(shape.columns, EVENT_SWEEP), "held": lists * shape.columns}
-            counts |= {"samples": shape.samples, "events": shape.samples * dense, "ids": shape.samples * other}
-            load.add(where.tiles, problem.target.vertex_start_cycles + worker_cycles(cost, columns=shape.columns, **counts), shape.number)
-    return load
-
-
 def _next_load(layout: Layout, part: str) -> Load:
     """Relays of limited buses show their next windows."""
-    problem, load = layout.problem, Load(layout.problem)
-    cost, most = problem.costs["next_window"], max(1, round(problem.rounds(backward=part == "backward")))
-    limited = problem.limited(backward=part == "backward")
-    for source in dict.fromkeys(bus.source for bus in limited):
-        mean, variance = problem.events(source), problem.event_variance(source)
-        buses = [bus for bus in limited if bus.source == source]
-        ids = sum(events_of_window(mean, variance, bus.capacity, w) for bus in buses for w in range(1, most + 1)) / most
-        for relay in layout.relays[source]:
-            cycles = worker_cycles(cost, samples=relay.samples, elements=relay.samples * ids)
-            load.add(relay.tile, problem.target.vertex_start_cycles + cycles)
+    problem, load, backward = layout.problem, Load(layout.problem), part == "backward"
+    cost, timeline = problem.costs["next_window"], problem.timeline
+    rounds = timeline.further_rounds(backward=backward)
+    for source, buses in limited_sources(problem.limited(backward=backward)).items():
+        relays = layout.relays[source]
+        first, count = np.array([(relay.sample, relay.samples) for relay in relays], dtype=np.int64).T
+        cycles = problem.target.vertex_start_cycles + worker_cycles(cost, samples=count)[:, None]
+        for bus in buses:
+            ids = timeline.in_rounds(bus, rounds, backward=backward, spikes=not backward, later=0 if backward else 1)
+            cycles = cycles + cost.element * Sums(ids).over(first, count)
+        load.add_kinds(np.array([relay.tile for relay in relays]), np.arange(len(relays)), cycles)
     return load
 
 
@@ -413,7 +368,7 @@ def _owners_load(layout: Layout) -> Load:
     problem, load = layout.problem, Load(layout.problem)
     for tiles, count, pieces, values in owned_work(layout):
         cost = worker_cycles(problem.costs["sum_pieces"], elements=count, rows=pieces, values=values)
-        load.add_all(tiles, problem.target.vertex_start_cycles + cost)
+        load.add(tiles, problem.target.vertex_start_cycles + cost)
     return load
 
 
@@ -455,7 +410,7 @@ def _update_load(layout: Layout) -> Load:
         load.add(int(where.tiles[0]), cycles, scalars * problem.target.workers)
     for tiles, count, _, _ in owned_work(layout):
         each = np.broadcast_to(start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, count)), tiles.shape)
-        load.add_all(np.repeat(tiles, problem.target.workers), np.repeat(each, problem.target.workers))
+        load.add(np.repeat(tiles, problem.target.workers), np.repeat(each, problem.target.workers))
     return load
 
 

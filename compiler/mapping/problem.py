@@ -11,11 +11,12 @@ import numpy as np
 from snnc.compiler.graph import Array
 from snnc.compiler.mapping.buses import Bus, store_bytes
 from snnc.compiler.mapping.cost import CodeletCost
-from snnc.compiler.mapping.further import events_of_window, expected_rounds, probability_below
 from snnc.compiler.mapping.grouping import Floats
+from snnc.compiler.mapping.kept import Kept
 from snnc.compiler.mapping.links import Routes, find_routes
 from snnc.compiler.mapping.network import Layer, Link, Network, Source
-from snnc.compiler.mapping.schedule import INPUT_STAGE, Schedule
+from snnc.compiler.mapping.schedule import Schedule
+from snnc.compiler.mapping.timeline import Timeline
 from snnc.compiler.plan import Mode
 from snnc.compiler.segments import Segments
 from snnc.compiler.target import Target
@@ -42,6 +43,10 @@ class Problem:
     """Sources whose gradient comes back only for neurons that spiked or are near the threshold."""
     rates: Mapping[str, Array] = field(default_factory=dict)
     """Spikes a step of every single value of a buffer, where that was measured."""
+    counts: Mapping[str, Array] = field(default_factory=dict)
+    """Spikes of a buffer, [steps, samples], where that was measured."""
+    near_counts: Mapping[str, Array] = field(default_factory=dict)
+    """The same of neurons that take gradient."""
     segment: int = 0
     """As in :class:`snnc.compiler.plan.Plan`."""
     bits: frozenset[Source] = frozenset()
@@ -51,6 +56,16 @@ class Problem:
     def segments(self) -> Segments:
         """How the iterations are cut for recompute."""
         return Segments(self.steps, self.schedule.interval, self.schedule.iterations(self.steps), self.segment)
+
+    @cached_property
+    def kept(self) -> Kept:
+        """What layouts share."""
+        return Kept()
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What every iteration brings."""
+        return Timeline(self)
 
     def relative_rate(self, buffer: str) -> Floats | None:
         """Rate of each value of a buffer over their mean; None where it was not measured or nothing was sent."""
@@ -166,59 +181,28 @@ class Problem:
         """Expected events of a sample and step."""
         return source.width * self.activity.get(source.buffer, 0.0)
 
+    @cached_property
+    def _near_events(self) -> Mapping[str, float]:
+        return {b: float(self.timeline.entries(self.bus[b]).mean()) for b in self.windowed_buses}
+
     def near_events(self, bus: Bus) -> float:
         """Expected entries of a sample in the first window of the backward pass."""
-        return min(bus.source.width * self.near[bus.source.buffer], bus.gradient_capacity)
+        return self._near_events[bus.id]
 
-    def event_variance(self, source: Source) -> float:
-        """Variance of the events of a sample and step: each value fires on its own."""
-        rate = self.activity.get(source.buffer, 0.0)
-        return source.width * rate * (1.0 - rate)
+    @cached_property
+    def _window_events(self) -> Mapping[str, float]:
+        return {b.id: self.events(b.source) if b.capacity >= b.source.width else self._seen(b) for b in self.buses if b.events}
 
-    def window_events(self, link: Link, window: int = 0) -> float:
-        """Expected events of a sample in one window that `link` reads, the first being 0."""
-        bus, mean, variance = self.bus[self.bus_of[link.id]], self.events(link.source), self.event_variance(link.source)
-        if bus.capacity >= bus.source.width:
-            return mean
-        return events_of_window(mean, variance, bus.capacity, window if self.mode == "exact" else 0)
+    def _seen(self, bus: Bus) -> float:
+        return float(np.minimum(self.timeline.kept(bus), bus.capacity).mean())
 
-    def window_variance(self, link: Link) -> float:
-        """Variance of the events of a sample in the first window that `link` reads; a full window does not vary."""
-        bus, variance = self.bus[self.bus_of[link.id]], self.event_variance(link.source)
-        return variance * probability_below(self.events(link.source), variance, bus.capacity, bus.source.width)
-
-    def rounds(self, *, backward: bool = False) -> float:
-        """Expected further windows of a step that shows some limited bus."""
-        groups = len(self._shown_together(backward))
-        return self.further_windows(backward=backward) / (self.steps * groups) if groups else 0.0
+    def window_events(self, link: Link) -> float:
+        """Expected events of a sample in the first window that `link` reads; none of values."""
+        return self._window_events.get(self.bus_of[link.id], 0.0)
 
     def further_windows(self, *, backward: bool = False) -> float:
         """Expected further windows of a sequence in one direction."""
-        return self._further_windows[backward]
-
-    @cached_property
-    def _further_windows(self) -> tuple[float, float]:
-        found = [0.0, 0.0]
-        for backward in (False, True):
-            for buses in self._shown_together(backward).values():
-                found[backward] += self.steps * expected_rounds([self._entries(bus, backward) for bus in buses], self.batch)
-        return found[0], found[1]
-
-    def _entries(self, bus: Bus, backward: bool) -> tuple[float, float, int, int]:
-        """Mean and variance of what a sample shows on a bus, what a window holds, and the most there can be."""
-        width = bus.source.width
-        if backward and bus.id in self.windowed_buses:
-            rate = self.near[bus.source.buffer]
-            return width * rate, width * rate * (1.0 - rate), bus.gradient_capacity, width
-        return self.events(bus.source), self.event_variance(bus.source), bus.capacity, width
-
-    def _shown_together(self, backward: bool) -> Mapping[int, list[Bus]]:
-        """Limited buses by the iterations, modulo the interval, in which they show a step."""
-        found: dict[int, list[Bus]] = {}
-        for bus in self.limited(backward=backward):
-            first = self.schedule.stages.get(bus.source.owner, INPUT_STAGE) + bus.lag
-            found.setdefault(first % self.schedule.interval, []).append(bus)
-        return found
+        return self.timeline.further(backward=backward) if self.limited(backward=backward) else 0.0
 
     def buses_into(self, layer: Layer) -> tuple[Bus, ...]:
         """Distinct buses that `layer` reads."""

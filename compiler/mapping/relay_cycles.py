@@ -64,8 +64,6 @@ class RelayWork:
     always: Any
     compacting: Any
     shown: Mapping[str, Any]
-    spread: Any
-    """Standard deviation, from the events that a worker handles."""
 
     @property
     def cycles(self) -> Any:
@@ -94,18 +92,16 @@ def compact_work(problem: Problem, source: Source, rows: MaskRows, samples: Any)
     runs = np.where(one, 1, ceil_div(units, rows.row) + pieces - 1)
     groups = np.where(one, units // together, units * (rows.row // together) / rows.row)
     singles = np.where(one, units % together, units * (rows.row % together) / rows.row)
-    rate, variance = _found(problem, source)
+    rate = _found(problem, source)
     hit = 1.0 - (1.0 - rate) ** (together * source.width / rows.all)
     ids = samples * source.width * rate / workers
     counts = {"samples": pieces, "rows": runs, "words": groups, "singles": singles, "hits": groups * hit, "ids": ids}
-    spread = np.sqrt(samples * variance / workers) * (cost.id + cost.word_hit * (1.0 - hit))
-    return RelayWork(start + cost.idle, worker_cycles(cost, **counts) - cost.idle, {}, spread)
+    return RelayWork(start + cost.idle, worker_cycles(cost, **counts) - cost.idle, {})
 
 
-def _found(problem: Problem, source: Source) -> tuple[float, float]:
-    """Part of all values that is found in a step, and the variance of their number."""
-    rate = problem.near[source.buffer] if source in problem.windowed else problem.activity.get(source.buffer, 0.0)
-    return rate, source.width * rate * (1.0 - rate)
+def _found(problem: Problem, source: Source) -> float:
+    """Part of all values that is found in a step."""
+    return problem.near[source.buffer] if source in problem.windowed else problem.activity.get(source.buffer, 0.0)
 
 
 def windows_work(problem: Problem, source: Source, rows: MaskRows | None, samples: Any, *, forward: bool) -> RelayWork:
@@ -120,35 +116,31 @@ def windows_work(problem: Problem, source: Source, rows: MaskRows | None, sample
     cost, workers = problem.costs["relay_windows"], problem.target.workers
     pieces = _pieces(samples, workers)
     always = problem.target.vertex_start_cycles + worker_cycles(cost, samples=pieces * len(buses))
-    shown, joining, spread = {}, 0.0, 0.0
+    shown, joining = {}, 0.0
     for bus in buses:
         if forward and rows is not None and bus.lag == 1:
             joining = joining - cost.sample * pieces
             shown[bus.id] = 0.0
         else:
             shown[bus.id] = _copying(problem, cost, bus, samples, forward=forward)
-            spread = spread + (cost.element + cost.run) / 2
     if bool(problem.limited(backward=not forward)):
         always = always + cost.choice * samples
     if forward and rows is not None:
-        rate, _ = _found(problem, source)
+        rate = _found(problem, source)
         sharing = np.maximum(workers / np.asarray(samples), 1.0)
         ids = samples * source.width * rate / workers
         words = (ids + pieces / 2) / 2 if source.width <= 1 << 16 else ids
         joining = joining + pieces * (cost.row + cost.value * sharing) + cost.word * words
         if source in problem.bits:
             joining = joining + cost.lookup * ids + cost.found * samples * bit_words(source.width) / workers
-            spread = spread + cost.lookup
-        spread = spread + cost.word / 2
-    variance = problem.event_variance(source)
-    return RelayWork(always, joining, shown, spread * np.sqrt(samples * variance / workers))
+    return RelayWork(always, joining, shown)
 
 
 def bits_work(problem: Problem, buses: Sequence[Bus], samples: Any) -> RelayWork:
     """Listing the bits of a step in the windows of `buses`, one vertex for each of them."""
     cost, workers, start = problem.costs["relay_bits"], problem.target.workers, problem.target.vertex_start_cycles
     pieces = _pieces(samples, workers)
-    always, shown, spread = 0.0, {}, 0.0
+    always, shown = 0.0, {}
     for bus in buses:
         words = bit_words(bus.source.width)
         # A worker with a part of a list counts the bits before its part; the one with the first part, those behind.
@@ -156,8 +148,7 @@ def bits_work(problem: Problem, buses: Sequence[Bus], samples: Any) -> RelayWork
         always = always + start + worker_cycles(cost, samples=pieces)
         read, ids = samples * words / workers, samples * problem.events(bus.source) / workers
         shown[bus.id] = cost.value * counted + cost.word * read + cost.id * ids
-        spread = cost.id * np.sqrt(samples * problem.event_variance(bus.source) / workers)
-    return RelayWork(always, 0.0, shown, spread)
+    return RelayWork(always, 0.0, shown)
 
 
 def _copying(problem: Problem, cost: CodeletCost, bus: Bus, samples: Any, *, forward: bool) -> Any:
@@ -181,7 +172,7 @@ def _values_work(problem: Problem, source: Source, rows: MaskRows | None, sample
     if rows is not None:
         lines = ceil_div(samples * rows.tiles, workers)
         joining = lines * (cost.row + cost.value * source.width / rows.tiles) - cost.element * size * (len(buses) - late)
-    return RelayWork(always, joining, {}, 0.0)
+    return RelayWork(always, joining, {})
 
 
 def copied_words(ids: float, width: int) -> float:
@@ -195,5 +186,5 @@ def boundary_cycles(problem: Problem, source: Source, samples: Any) -> Any:
     if source.kind != "spikes" or source in problem.bits:
         row = bit_words(source.width) if source in problem.bits else source.width
         return start + worker_cycles(problem.costs["boundary"], rows=steps, elements=steps * samples * row)
-    words = steps * samples * copied_words(source.width * _found(problem, source)[0], source.width)
+    words = steps * samples * copied_words(source.width * _found(problem, source), source.width)
     return start + worker_cycles(problem.costs["boundary_events"], rows=steps, samples=steps * samples, elements=words)

@@ -37,6 +37,8 @@ class Request:
     gradient_capacity: Mapping[str, int] | int | None = None
     gradients: Gradients = "auto"
     rates: Mapping[str, Array] = field(default_factory=dict)
+    counts: Mapping[str, Array] = field(default_factory=dict)
+    near_counts: Mapping[str, Array] = field(default_factory=dict)
     recompute: Recompute = "auto"
     segment: int = 0
     """Iterations of a segment that is tried because nothing fits without; 0: as `recompute` says."""
@@ -66,6 +68,8 @@ class Request:
                     likely,
                     windowed,
                     self.rates,
+                    self.counts,
+                    self.near_counts,
                     self._segment(),
                 )
 

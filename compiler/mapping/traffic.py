@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.mapping.blocks import Blocks, blocks_of, cut_key
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.gradient_counts import returned_buses
@@ -109,6 +110,24 @@ class Layout:
             rate = self.problem.relative_rate
             return lambda link, side: link.held(side, where, rate(link.op.source.buffer) if side == "target" else None)
         return estimated(where.tile_neurons, column_groups(where.tile_neurons, where.columns))
+
+    def kind_holdings(self, layer: Layer, blocks: Blocks) -> Holdings:
+        """The same of each kind of its blocks."""
+        where = self.ranges[layer.id]
+        if not self.exact:
+            return lambda link, side: link.estimated(side, blocks.columns, 1)
+        rate = self.problem.relative_rate
+        return lambda link, side: link.held_by(side, where, rate(link.op.source.buffer) if side == "target" else None, blocks.group)
+
+    def apart(self, layer: Layer) -> bool:
+        """Whether no two column groups of `layer` cost the same: tables tell what each of them holds."""
+        return self.exact and any(link.indexed is not None for link in (*layer.incoming, *layer.outgoing))
+
+    def blocks(self, layer: Layer) -> Blocks:
+        """The blocks of `layer`."""
+        where, apart = self.ranges[layer.id], self.apart(layer)
+        workers = self.problem.target.workers
+        return self.problem.kept.get(("blocks", apart, cut_key(where)), lambda: blocks_of(where, workers, apart=apart))
 
     def range_of(self, layer: Layer) -> TileRange:
         """Tile range of `layer`."""

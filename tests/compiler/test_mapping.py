@@ -193,7 +193,7 @@ def test_cycles_of_the_forward_neurons_of_w1_are_what_a_hand_computation_gives()
         spread = event * (largest[1] * inputs * 0.05 * 0.95) ** 0.5
         each = 10 + cost.start + neuron + lists + events * event + spread * NormalDist().inv_cdf((draws - 0.375) / (draws + 0.25))
         worker = max(worker, each)
-    assert phase.compute == pytest.approx(6 * worker)
+    assert phase.compute == pytest.approx(6 * worker, rel=0.005)  # the draws of 100 steps against their expected largest
     assert phase.exchange == max(window_exchange(plan, tile) for tile in range(plan.target.tiles))
     assert phase.sync == 126 + 130
     assert phase.runs == plan.iterations == 101

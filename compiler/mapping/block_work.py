@@ -1,0 +1,170 @@
+"""Worker cycles of the blocks of all populations in every iteration, by the events that their samples see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from snnc.compiler.mapping.block_cycles import Seen, read_links, shape_cycles
+from snnc.compiler.mapping.blocks import Blocks, cut_key
+from snnc.compiler.mapping.buses import Bus
+from snnc.compiler.mapping.cost import EVENT_SWEEP, CodeletCost, column_sweeps, worker_cycles
+from snnc.compiler.mapping.gradient_counts import halvings, returned_buses
+from snnc.compiler.mapping.grouping import Floats, Ints
+from snnc.compiler.mapping.load import Load
+from snnc.compiler.mapping.network import Layer, Link
+from snnc.compiler.mapping.shapes import Shape
+from snnc.compiler.mapping.timeline import Sums
+from snnc.compiler.mapping.traffic import Layout
+
+NOTHING = Seen(lambda link: 0.0, lambda link: 0.0)
+
+
+def add_blocks(layout: Layout, load: Load, part: str) -> None:
+    """Add the blocks of all populations to a superstep of `part`, one of :data:`snnc.compiler.mapping.block_cycles.PARTS`."""
+    problem = layout.problem
+    for layer in problem.network.layers:
+        if part != "forward" and not layer.gradient:
+            continue
+        if part == "source_gradient" and not problem.deltas_into(layer):
+            continue
+        blocks, where = layout.blocks(layer), layout.range_of(layer)
+        cycles = _kinds(layout, layer, blocks, part)
+        load.add_kinds(where.tiles[blocks.place], blocks.kind, load.looked_at(cycles))
+
+
+def _kinds(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
+    """[kinds, iterations]: cycles of all blocks of a kind, which placements with the same cut share."""
+    make = partial(_source_gradients if part == "source_gradient" else _neurons, layout, layer, blocks, part)
+    found: Floats = layout.problem.kept.get((layer.id, part, layout.apart(layer), cut_key(layout.range_of(layer))), make)
+    return found
+
+
+def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
+    """[kinds, iterations]: cycles of forward or backward."""
+    problem = layout.problem
+    timeline, idle = problem.timeline, problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].idle
+    base = _cycles(layout, layer, blocks, part, NOTHING)
+    steps = base[:, None] - idle
+    for bus, cycles in _per_event(layout, layer, blocks, part, base).items():
+        steps = steps + cycles[:, None] * timeline.shown(problem.bus[bus], part).over(blocks.first, blocks.samples)
+    for bus, cycles in _per_entry(layout, layer, blocks, base).items() if part == "backward" else ():
+        steps = steps + cycles[:, None] * entries_of(layout, problem.bus[bus]).over(blocks.first, blocks.samples)
+    found: Floats = idle + timeline.active(problem.schedule.stages[layer.id]) * steps
+    for back in returned_buses(problem, layer) if part == "backward" else ():
+        found = found + _returned(layout, layer, blocks, back)
+    return found
+
+
+def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, seen: Seen) -> Any:
+    shape = Shape(blocks.columns, blocks.samples, 1)
+    found = shape_cycles(layout.problem, layer, shape, blocks.of_tile, part, layout.kind_holdings(layer, blocks), seen)
+    return np.broadcast_to(np.asarray(found, dtype=np.float64), blocks.columns.shape)
+
+
+def _per_event(layout: Layout, layer: Layer, blocks: Blocks, part: str, base: Floats) -> Mapping[str, Any]:
+    """Cycles that an event of a sample takes, by the bus that shows it; `base`: cycles without any."""
+    of = layout.problem.bus_of
+    mine = {of[link.id]: Seen(_one(of, of[link.id]), NOTHING.entries) for link in read_links(layer, part) if link.events}
+    return {bus: (_cycles(layout, layer, blocks, part, seen) - base) / blocks.samples for bus, seen in mine.items()}
+
+
+def _per_entry(layout: Layout, layer: Layer, blocks: Blocks, base: Floats) -> Mapping[str, Any]:
+    """The same of entries of windows of the backward pass."""
+    of = layout.problem.bus_of
+    mine = {of[link.id]: Seen(NOTHING.events, _one(of, of[link.id])) for link in layer.incoming if layout.problem.returns(link)}
+    return {bus: (_cycles(layout, layer, blocks, "backward", seen) - base) / blocks.samples for bus, seen in mine.items()}
+
+
+def _one(of: Mapping[str, str], bus: str) -> Callable[[Link], float]:
+    return lambda link: float(of[link.id] == bus)
+
+
+def entries_of(layout: Layout, bus: Bus) -> Sums:
+    """What the first window of the backward pass holds in each iteration."""
+    timeline = layout.problem.timeline
+    return timeline.sums("entries", bus, lambda: timeline.placed(timeline.entries(bus), timeline.first(bus)))
+
+
+def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
+    """A block finds its own neurons in what comes back of the window that was shown in the iteration before, which is k + 1."""
+    problem = layout.problem
+    timeline, cost = problem.timeline, problem.costs[f"backward.{layer.id}"]
+    first = timeline.first(bus) - 1
+
+    def searches() -> Any:
+        entries = timeline.entries(bus)
+        spikes = np.minimum(timeline.kept(bus), entries)
+        return timeline.placed(cost.sample + cost.search * (halvings(spikes) + halvings(entries - spikes)), first)
+
+    looked = timeline.sums(f"searches {cost.sample} {cost.search}", bus, searches).over(blocks.first, blocks.samples)
+    back = timeline.sums("back", bus, lambda: timeline.placed(timeline.entries(bus), first)).over(blocks.first, blocks.samples)
+    found: Floats = looked + (cost.id * blocks.columns / bus.source.width)[:, None] * back
+    return found
+
+
+def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
+    """[kinds, iterations]: blocks whose outputs receive gradients, in the iterations that follow a step of any of their targets."""
+    problem = layout.problem
+    targets = sorted({problem.schedule.stages[target] - 1 for target, _ in problem.deltas_into(layer)})
+    idle = problem.target.vertex_start_cycles + problem.costs[f"source_gradient.{layer.id}"].idle
+    steps = (_cycles(layout, layer, blocks, part, NOTHING) - idle) / len(targets)
+    found: Floats = idle + steps[:, None] * sum(problem.timeline.active(first) for first in targets)
+    return found
+
+
+# ---- further windows -------------------------------------------------------------------------------------------------
+
+
+def round_load(layout: Layout, part: str) -> Load:
+    """Blocks add further windows: forward all but the last, backward all but the first."""
+    problem, backward = layout.problem, part == "backward"
+    load, limited = Load(problem), {bus.id for bus in problem.limited(backward=backward)}
+    for layer in problem.network.layers:
+        links = [link for link in layer.incoming if problem.bus_of[link.id] in limited and (not backward or link.weight_gradient)]
+        if links and (layer.gradient or not backward):
+            blocks = layout.blocks(layer)
+            load.add_kinds(
+                layout.range_of(layer).tiles[blocks.place], blocks.kind, _rounds(layout, layer, blocks, links, backward=backward)
+            )
+    return load
+
+
+def _rounds(layout: Layout, layer: Layer, blocks: Blocks, links: list[Link], *, backward: bool) -> Floats:
+    """[kinds, rounds]."""
+    problem = layout.problem
+    timeline, cost = problem.timeline, problem.costs[f"{'weight_round' if backward else 'gather'}.{layer.id}"]
+    rounds, start = timeline.further_rounds(backward=backward), problem.target.vertex_start_cycles
+    dense, held = sum(link.dense for link in links), blocks.samples * blocks.columns
+    sweeps = blocks.samples * column_sweeps(blocks.columns, EVENT_SWEEP)
+    fixed = worker_cycles(cost, samples=blocks.samples, sweeps=sweeps * dense, held=held * dense)
+    steps: Any = np.asarray(fixed, dtype=np.float64)[:, None] - cost.idle
+    for link in links:
+        one = _of_event(cost, blocks.columns, link)
+        shown = Sums(timeline.in_rounds(problem.bus[problem.bus_of[link.id]], rounds, backward=backward, spikes=True))
+        steps = steps + one[:, None] * shown.over(blocks.first, blocks.samples)
+    for link in links if backward else ():
+        if problem.returns(link):
+            bus = problem.bus[problem.bus_of[link.id]]
+            one = worker_cycles(replace(cost, start=0), columns=blocks.columns, entries=1)
+            entries = Sums(timeline.in_rounds(bus, rounds, backward=True, spikes=False))
+            steps = steps + one[:, None] * entries.over(blocks.first, blocks.samples)
+    found: Floats = start + cost.idle + timeline.active(problem.schedule.stages[layer.id])[rounds.iteration] * steps
+    return found
+
+
+def _of_event(cost: CodeletCost, columns: Ints, link: Link) -> Any:
+    counts: dict[str, Any] = {"events": 1} if link.dense else {"ids": 1}
+    return worker_cycles(replace(cost, start=0), columns=columns, **counts) + 0 * columns
+
+
+def limited_sources(buses: Iterable[Bus]) -> dict[Any, list[Bus]]:
+    """Buses by their source."""
+    found: dict[Any, list[Bus]] = {}
+    for bus in buses:
+        found.setdefault(bus.source, []).append(bus)
+    return found
