@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from snnc.activity import measure_activity
+from snnc.compiler.graph import Array
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
 from snnc.compiler.mapping.published import PublishedNet, PublishedOptions
@@ -43,6 +44,8 @@ class Benchmark:
         Distances to the threshold inside which neurons take gradient; None: all of them do.
     near
         Neurons that take gradient, a value and step, by the same names.
+    counts, near_counts
+        The numbers of both in each step and sample [T, B], by the same names, where a simulation tells them.
     published
         The same network for :func:`~snnc.compiler.mapping.published.predict_published`, None where that program cannot run it.
     """
@@ -63,6 +66,8 @@ class Benchmark:
     published: PublishedNet | None
     gradient_window: tuple[float, float] | None = None
     near: Mapping[str, float] = field(default_factory=dict)
+    counts: Mapping[str, Array] = field(default_factory=dict)
+    near_counts: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def published_options(self) -> PublishedOptions:
@@ -98,6 +103,12 @@ class Benchmark:
     def buffer_near(self, program: StepProgram) -> dict[str, float]:
         """Return :attr:`near` by StepProgram buffer, likewise."""
         return {buffer: self.near[name] for name, buffer in spiking_buffers(program) if name in self.near}
+
+    def buffer_counts(self, program: StepProgram) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Return :attr:`counts` and :attr:`near_counts` by StepProgram buffer, likewise."""
+        named = spiking_buffers(program)
+        counts, near = ({buffer: of[name] for name, buffer in named if name in of} for of in (self.counts, self.near_counts))
+        return counts, near
 
     def buffer_capacity(self, program: StepProgram) -> dict[str, int]:
         """Return :attr:`capacity` by StepProgram buffer, likewise."""

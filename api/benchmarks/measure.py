@@ -149,6 +149,7 @@ def _plan(case: Benchmark, strategy: str, machine: Target) -> tuple[Compiled, Pl
         return Compiled(graph, chosen, program, found.plan, found.parts), found.plan
     # The published program keeps the lowest ids of a window and drops the rest; the same rules here.
     near, capacity = case.buffer_near(program), case.buffer_capacity(program)
+    counts, near_counts = case.buffer_counts(program)
     plan = make_plan(
         program,
         machine,
@@ -161,6 +162,8 @@ def _plan(case: Benchmark, strategy: str, machine: Target) -> tuple[Compiled, Pl
         activity_source=activity.source,
         capacity=capacity,
         near=near,
+        counts=counts,
+        near_counts=near_counts,
         gradient_capacity={name: capacity[name] for name in near},
     )
     return Compiled(graph, chosen, program, plan), plan

@@ -86,7 +86,13 @@ def _multi_layer(name: str, data: str, layers: int, percent: float) -> Benchmark
     if suite != "logged":
         return _benchmark(net, suite, 1, FULL)
     inputs = moving_strokes(net.steps, net.batch, SEED)
-    return _benchmark(simulate(net, inputs, multiplier=MULTIPLIER[suite], seed=SEED).of(net), suite, 1, "simulated: moving pen strokes")
+    found = simulate(net, inputs, multiplier=MULTIPLIER[suite], seed=SEED)
+    hidden = layer_names(net)[:-1]
+    return replace(
+        _benchmark(found.of(net), suite, 1, "simulated: moving pen strokes"),
+        counts={"input": found.inputs, **dict(zip(hidden, found.spikes, strict=False))},
+        near_counts=dict(zip(hidden, found.gradients, strict=False)),
+    )
 
 
 def _multi_neuron(name: str, ipus: int, per_tile: int, base: int, percent: float, batch: int) -> Benchmark:

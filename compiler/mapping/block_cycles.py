@@ -30,8 +30,18 @@ from snnc.compiler.mapping.shapes import Shape
 PARTS: Final = ("forward", "backward", "source_gradient")
 
 
-def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any, part: str, holdings: Holdings | None = None) -> Any:
-    """Expected worker cycles of one run of the largest block, the start of its vertex included.
+def block_cycles(
+    problem: Problem,
+    layer: Layer,
+    cut: Cut,
+    neurons: Any,
+    samples: Any,
+    part: str,
+    holdings: Holdings | None = None,
+    *,
+    even: bool = False,
+) -> Any:
+    """Expected worker cycles of one run of the largest block with the busiest samples, the start of its vertex included.
 
     Parameters
     ----------
@@ -45,12 +55,16 @@ def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples
         One of :data:`PARTS`.
     holdings
         What the tables of indexed connections hold there; estimated by default.
+    even
+        Every sample is taken to see the mean.
     """
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
     each = largest_share(samples, np.maximum(sample_groups(n, cut.columns, problem.target.workers, samples), 1))
     held = holdings or estimated(n, column_groups(n, cut.columns))
-    found = shape_cycles(problem, layer, Shape(columns, each, 1), samples, part, held, expected(problem))
+    found = shape_cycles(
+        problem, layer, Shape(columns, each, 1), samples, part, held, expected(problem) if even else busiest(problem, part, each)
+    )
     if part == "backward":
         cost = replace(problem.costs[f"backward.{layer.id}"], start=0)
         found = found + worker_cycles(cost, **returned_counts(problem, layer, columns, each))
@@ -61,13 +75,23 @@ def block_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples
 class Seen:
     """What the windows of a block's connections show of a sample: spikes, and entries of windows of the backward pass."""
 
-    events: Callable[[Link], float]
-    entries: Callable[[Link], float]
+    events: Callable[[Link], Any]
+    entries: Callable[[Link], Any]
 
 
 def expected(problem: Problem) -> Seen:
     """Return the means."""
     return Seen(problem.window_events, lambda link: problem.near_events(problem.bus[problem.bus_of[link.id]]))
+
+
+def busiest(problem: Problem, part: str, samples: Any) -> Seen:
+    """Return what blocks with so many samples each see, of all of them the one that the others wait for."""
+
+    def events(link: Link) -> Any:
+        bus = problem.bus[problem.bus_of[link.id]]
+        return problem.timeline.busiest(bus, part, samples) if bus.events else problem.window_events(link)
+
+    return Seen(events, lambda link: problem.timeline.busiest(problem.bus[problem.bus_of[link.id]], "entries", samples))
 
 
 def shape_cycles(problem: Problem, layer: Layer, shape: Shape, samples: Any, part: str, holdings: Holdings, seen: Seen) -> Any:
@@ -152,16 +176,17 @@ def _one_sample(outputs: Sequence[int], columns: Any) -> dict[str, Any]:
     }
 
 
-def step_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Ints) -> Floats:
+def step_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Ints, *, even: bool = False) -> Floats:
     """Tile cycles of one time step, a row for each part of it: what placement balances.
 
     Rows: forward, backward, source gradients (computing and receiving), and the update's share of a step.
+    `even` as in :func:`block_cycles`.
     """
     samples = cut.samples(problem.batch)
     runs = {"forward": True, "backward": layer.gradient, "source_gradient": layer.gradient and bool(problem.deltas_into(layer))}
     received = _received(problem, layer, samples)
     found = [
-        problem.target.workers * block_cycles(problem, layer, cut, neurons, samples, part) + received[part] + 0.0 * neurons
+        problem.target.workers * block_cycles(problem, layer, cut, neurons, samples, part, even=even) + received[part] + 0.0 * neurons
         if runs[part]
         else 0.0 * neurons
         for part in PARTS

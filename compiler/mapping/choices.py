@@ -90,12 +90,15 @@ def _sample_counts(batch: int) -> list[int]:
     return sorted({max(1, int(ceil_div(batch, int(d)))) for d in divisors if d <= batch}, reverse=True)
 
 
-def choices(problem: Problem) -> tuple[tuple[Choice, ...], ...]:
-    """Tabulate every population and every way to cut it, for tiles that blocks may fill; populations of one structure share a table."""
+def choices(problem: Problem, *, even: bool = False) -> tuple[tuple[Choice, ...], ...]:
+    """Tabulate every population and every way to cut it, for tiles that blocks may fill; populations of one structure share a table.
+
+    Blocks wait for the one with the busiest samples; `even`: every sample is taken to see the mean.
+    """
     found: dict[object, tuple[Choice, ...]] = {}
     for layer in problem.network.layers:
         if (key := _structure(problem, layer)) not in found:
-            found[key] = tuple(_choice(problem, layer, cut) for cut in cuts(problem, layer))
+            found[key] = tuple(_choice(problem, layer, cut, even=even) for cut in cuts(problem, layer))
     return tuple(found[_structure(problem, layer)] for layer in problem.network.layers)
 
 
@@ -132,13 +135,13 @@ def _link(link: Link) -> object:
     return (*sizes, link.source.kind)
 
 
-def _choice(problem: Problem, layer: Layer, cut: Cut) -> Choice:
+def _choice(problem: Problem, layer: Layer, cut: Cut, *, even: bool) -> Choice:
     n = np.arange(1, layer.neurons + 1)
     held = sum(block_bytes(problem, layer, cut, n, cut.samples(problem.batch)).values())
     used = held + received_bytes(problem, layer, cut, n) + code_bytes_estimate(problem, layer, cut)
     return Choice(
         cut,
-        np.maximum.accumulate(step_cycles(problem, layer, cut, n), axis=1),
+        np.maximum.accumulate(step_cycles(problem, layer, cut, n, even=even), axis=1),
         np.maximum.accumulate(used),
         problem.target.tile_bytes,
         layer.neurons,

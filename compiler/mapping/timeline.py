@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
@@ -193,6 +193,24 @@ class Timeline:
     def further(self, *, backward: bool) -> float:
         """Expected further windows of a sequence."""
         return float(self.rounds(backward=backward).mean()) * self._each
+
+    def busiest(self, bus: Bus, part: str, samples: Ints) -> Floats:
+        """What a sample of the busiest of all blocks with so many `samples` each is shown, in the mean over iterations with a step.
+
+        `part` is "forward", "backward" or "entries": spikes, or what the first window of the backward pass holds.
+        """
+        some, place = np.unique(samples, return_inverse=True)
+        found = np.array([self._keep(f"busiest {part} {n}", bus.id, partial(self._busiest, bus, part, int(n))) for n in some])
+        return found[place].reshape(np.shape(samples))
+
+    def _busiest(self, bus: Bus, part: str, samples: int) -> float:
+        first = np.arange(0, self.problem.batch - samples + 1, samples)
+        if part == "entries":
+            shown = self.sums(part, bus, lambda: self.placed(self.entries(bus), self.first(bus)))
+        else:
+            shown = self.shown(bus, part)
+        of_blocks = shown.over(first, np.full(len(first), samples)).max(axis=0)
+        return float(of_blocks.sum() / max(self.active(self.first(bus)).sum(), 1.0)) / samples
 
     def _keep(self, kind: str, name: str, made: Callable[[], T]) -> T:
         return self._kept.get((kind, name), made)

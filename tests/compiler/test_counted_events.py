@@ -12,6 +12,9 @@ from test_mapping_nets import Wire, program, w1
 
 from snnc.compiler.mapping import codelet_costs, make_plan, worker_cycles
 from snnc.compiler.mapping.load import makespans
+from snnc.compiler.mapping.network import describe
+from snnc.compiler.mapping.request import Request
+from snnc.compiler.mapping.schedule import make_schedule
 from snnc.compiler.plan import Block, Phase, Plan
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
@@ -148,3 +151,17 @@ def test_many_vertices_are_dealt_as_well_as_some_of_them_are() -> None:
     found = makespans(np.zeros(40, dtype=np.int64), cycles, 1, 6)[0]
     some = range(0, 20_000, 500)
     assert np.mean(found[::500]) == pytest.approx(np.mean([dealt(cycles[:, i].tolist(), 6) for i in some]), rel=0.02)
+
+
+def test_tables_of_choices_count_the_block_with_the_busiest_samples():
+    made = deep()
+    counts = counts_of(made, steps=12, samples=6)
+    network = describe(made)
+    asked = Request(network, make_schedule(network), machine(64), 12, 6, "exact", None, None, None, None, None, counts=counts)
+    problem = next(iter(asked.problems()))
+    for bus in problem.buses:
+        for samples in (1, 2, 3, 6):
+            shown = np.minimum(counts[bus.source.buffer], bus.capacity)
+            of_blocks = shown.reshape(12, 6 // samples, samples).sum(axis=2)
+            wanted = of_blocks.max(axis=1).mean() / samples
+            assert problem.timeline.busiest(bus, "backward", np.array([samples]))[0] == pytest.approx(wanted)
