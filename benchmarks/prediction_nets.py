@@ -15,6 +15,7 @@ import snnc
 from snnc.benchmarks.nets import benchmark, names, with_steps
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
+from snnc.compiler.mapping.published import moving_strokes
 from snnc.compiler.optimizers import Adam
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
@@ -109,11 +110,17 @@ def digits() -> Case:
 
 
 def of_benchmark(name: str) -> Case:
-    """A benchmark of one chip, with independent spikes of the density that it assumes; at most 50 steps."""
-    one = benchmark(name)
-    one = with_steps(one, min(one.steps, 50))
-    program, random = one.program(), np.random.default_rng(0)
-    inputs = {i.id: (random.random((one.steps, one.batch, *i.shape)) < one.activity[i.label]).astype(np.float32) for i in program.inputs}
+    """A benchmark of one chip, with inputs of its kind: pen strokes for the logged nets, else at most 50 steps of independent spikes."""
+    one, random = benchmark(name), np.random.default_rng(0)
+    one = one if one.suite == "logged" else with_steps(one, min(one.steps, 50))
+    program = one.program()
+    if one.suite == "logged":
+        strokes = moving_strokes(one.steps, one.batch, seed=0).astype(np.float32)
+        inputs = {i.id: strokes.reshape(one.steps, one.batch, *i.shape) for i in program.inputs}
+    else:
+        inputs = {
+            i.id: (random.random((one.steps, one.batch, *i.shape)) < one.activity[i.label]).astype(np.float32) for i in program.inputs
+        }
     options: dict[str, Any] = {"chips": one.chips}
     if one.capacity:
         room = one.buffer_capacity(program)

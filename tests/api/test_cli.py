@@ -428,3 +428,8 @@ def test_the_only_input_may_be_called_x():
     assert with_own_name({"x": x, "v": x}, ["input"]).keys() == {"input", "v"}
     assert with_own_name({"x": x}, ["a", "b"]).keys() == {"x"}
     assert with_own_name({"x": x, "input": x}, ["input"]).keys() == {"x", "input"}
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "snnc", "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()[0]) == (0, "snnc")
