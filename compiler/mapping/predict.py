@@ -278,7 +278,7 @@ def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
     if not limited:
         return ()
     test, rounds = Load(problem), round(problem.further_windows(backward=backward) * runs / problem.segments.iterations)
-    flags = sum(len(layout.relays[bus.source]) for bus in limited)
+    flags = sum(problem.flags_of_relay(bus) * len(layout.relays[bus.source]) for bus in limited)
     test.add(0, problem.target.vertex_start_cycles + worker_cycles(problem.costs["decide"], elements=flags))
     asked = Step(f"{part}: test for further windows", part, runs + rounds, test, flags_to_one_tile(layout, limited), decisions=1)
     if rounds == 0:

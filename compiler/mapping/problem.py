@@ -91,6 +91,10 @@ class Problem:
         """Numbers that the loss of a sample is the sum of: what each worker adds where every step has a loss of its own."""
         return self.target.workers if self.network.loss_of_steps else 1
 
+    def flags_of_relay(self, bus: Bus) -> int:
+        """Numbers with which a relay says how many events of `bus` are left: each worker its own where it lists bits."""
+        return self.target.workers if bus.source in self.bits else 1
+
     @cached_property
     def routes(self) -> Routes:
         """The ways between chips."""

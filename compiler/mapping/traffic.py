@@ -457,11 +457,12 @@ def _replicas_over_links(layout: Layout, traffic: Traffic, where: TileRange, sha
 
 
 def flags_to_one_tile(layout: Layout, limited: Sequence[Bus]) -> Traffic:
-    """Before the test for overflow: a flag from every relay of a limited bus."""
+    """Before the test for overflow: the flags of every relay of a limited bus, one piece."""
     traffic = Traffic.none(layout.problem)
-    flags = sum(relay.tile != 0 for bus in limited for relay in layout.relays[bus.source])
-    traffic.add(0, FLOAT * flags, flags)
     for bus in limited:
+        size = FLOAT * layout.problem.flags_of_relay(bus)
+        away = sum(relay.tile != 0 for relay in layout.relays[bus.source])
+        traffic.add(0, size * away, away)
         for relay in layout.relays[bus.source]:
-            traffic.flows.send(layout.chip_of(relay.tile), (0,), FLOAT)
+            traffic.flows.send(layout.chip_of(relay.tile), (0,), size)
     return traffic
