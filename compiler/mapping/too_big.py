@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
 
 from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, received_bytes
+from snnc.compiler.mapping.choices import Choice, choices
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.errors import BaselineTooBigError, Knob, TooBigError
 from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.knobs import Attempt, find_knobs
 from snnc.compiler.mapping.memory import largest_category
 from snnc.compiler.mapping.network import Layer
+from snnc.compiler.mapping.placement import Placement, each_once, placements
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.request import Request
 from snnc.compiler.mapping.traffic import Layout
 
+GROWTH: Final = 50
+"""Tiles that are tried get larger by this part of their bytes."""
 _WHAT: Final = {
     "weights": "weights",
     "tables": "tables of connections that are not dense",
@@ -46,10 +52,10 @@ def too_big(
         label = owners[0].label if owners else ""
         who = f"tile {tile}" + (f" (layer {label!r})" if owners else _relayed(layout, tile))
     else:
-        layer, held = _worst(problem)
+        layer, neurons, held = _closest(problem)
         label, needed = layer.label, sum(held.values())
         category, size = max(held.items(), key=lambda item: item[1])
-        who = f"each tile of layer {label!r} ({layer.neurons} neurons on {problem.target.tiles} tiles at most)"
+        who = f"each tile of layer {label!r} ({neurons} of {layer.neurons} neurons on a tile)"
     knobs = find_knobs(again[0], needed, again[1]) if again is not None else ()
     return TooBigError(
         f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes and has {there:,}. "
@@ -65,8 +71,8 @@ def too_big(
 
 
 def bytes_at_least(problem: Problem) -> int:
-    """Bytes of the fullest tile when no placement can be made: every layer on all tiles of the machine, by weight of their bytes."""
-    return sum(_worst(problem)[1].values())
+    """Bytes that tiles would have to have for some placement, where none can be made."""
+    return sum(_closest(problem)[2].values())
 
 
 def _advice(problem: Problem, knobs: tuple[Knob, ...]) -> str:
@@ -93,16 +99,26 @@ def _relayed(layout: Layout, tile: int) -> str:
     return f" (relays of {'input ' + source.owner if layer is None else f'layer {layer.label!r}'})"
 
 
-def _worst(problem: Problem) -> tuple[Layer, dict[str, int]]:
-    """Layer whose tiles need most when all tiles of the machine are shared by weight of their bytes."""
-    needs, cut = [], Cut(1, problem.target.workers)
-    for layer in problem.network.layers:
-        alone = max(1, -(-layer.neurons * len(problem.network.layers) // problem.target.tiles))
-        held = {name: int(size) for name, size in block_bytes(problem, layer, cut, alone, problem.batch).items()}
-        held["exchange"] = int(received_bytes(problem, layer, cut, alone))
+def _closest(problem: Problem) -> tuple[Layer, int, dict[str, int]]:
+    """Layer that needs most, its neurons on a tile and their bytes, in the first placement that can be made as tiles get larger."""
+    options, room = choices(problem), problem.target.tile_bytes
+    found: Placement | None = None
+    while found is None:
+        room += room // GROWTH
+        tight = each_once(options, partial(_within, room))
+        found = next(placements(problem, tight, problem.target.chips), None)
+    needs = []
+    for layer, where in zip(problem.network.layers, found.ranges, strict=True):
+        cut, neurons = Cut(where.replicas, where.columns), int(where.neurons.max())
+        held = {name: int(size) for name, size in block_bytes(problem, layer, cut, neurons, cut.samples(problem.batch)).items()}
+        held["exchange"] = int(received_bytes(problem, layer, cut, neurons))
         held["code"] = code_bytes_estimate(problem, layer, cut)
-        needs.append((layer, held))
-    return max(needs, key=lambda item: sum(item[1].values()))
+        needs.append((layer, neurons, held))
+    return max(needs, key=lambda item: sum(item[2].values()))
+
+
+def _within(room: int, some: Sequence[Choice]) -> list[Choice]:
+    return [choice.within(room) for choice in some]
 
 
 def baseline_too_big(problem: Problem, strategy: str, misfit: tuple[int, Layout, dict[str, Ints]] | None) -> BaselineTooBigError:
