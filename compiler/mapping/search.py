@@ -39,6 +39,8 @@ SURE: Final = 0.9
 """Part of a population's tabulated cycles that any placement with it needs: they never fall with its neurons, the exact ones may."""
 FEWEST, MOST = 6, 80
 """Bounds on the number of changes."""
+MEASURED: Final = 2
+"""Times as many changes where events were counted: samples that differ make cuts differ by more than tables tell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +138,8 @@ class Search:
         part = replace(self.problem, batch=self.problem.batch // copies)
         options = self._options(part)
         tiles = chips * self.problem.target.tiles_per_chip
-        last = self.priced + max(FEWEST, min(MOST, effort // (tiles * len(options)))) if effort else self.priced
+        more = MEASURED if self.problem.counts else 1
+        last = self.priced + max(FEWEST, more * min(MOST, effort // (tiles * len(options)))) if effort else self.priced
         seen = {shapes := shapes_of(self.problem, placement)}
         improved = True
         while improved and self.priced < last:
