@@ -258,7 +258,7 @@ def test_without_measurements_windows_hold_everything() -> None:
 
 
 def test_measured_activity_gives_a_capacity_above_the_mean() -> None:
-    target = small(200, exchange_bytes_per_cycle=1.0)
+    target = small(200, exchange_bytes_per_cycle=0.25)
     plan = make_plan(w1(), target, steps=50, batch=64, activity=ACTIVITY)
     assert [b.capacity for b in plan.buses] == [60, 28]  # 35 + 4 * sqrt(33.25) + 1 and 12.8 + 4 * sqrt(12.16) + 1, to multiples of 4
     assert any("further" in p.name for p in plan.phases)
