@@ -24,39 +24,21 @@ from snnc.backends.poplar.engine import open_engine
 from snnc.compiler.errors import SnncError
 from snnc.compiler.mapping import make_plan
 from snnc.compiler.plan import Plan
+from snnc.inspect.profile import CODES, COUNTED
 
 STEPS_OF_PHASE: Final[Mapping[str, str]] = {
+    **CODES,
     "forward: start": r"copy constant\d+ to first_clock$",
     "backward: start": r"copy constant\d+ to first_clock$",
-    "forward: relays": r"F1\b",
-    "forward: windows": r"F1b\b",
-    "forward: neurons": r"F2\b",
     "forward: test for further windows": r"FD\b",
     "forward: further windows": r"FG\b",
     "forward: next windows": r"FN\b",
-    "loss: scores": r"L1 scores\b",
-    "loss: adjoints": r"L1 loss\b",
-    "loss: sum": r"L2\b",
-    "backward: relays and source gradients": r"B1\b",
-    "backward: neurons": r"B2\b",
-    "backward: reduction": r"B3\b",
     "backward: test for further windows": r"BD\b",
     "backward: further windows": r"BG\b",
     "backward: next windows": r"BN\b",
-    "update: private gradients": r"U1 private\b",
     "update: optimiser": r"U1 update\b",
-    "update: replicas": r"U2 replicas\b",
-    "update: shared numbers": r"U2 shared\b",
-    "update: weight copies": r"U2 weights\b",
 }
 """Phase of a plan to the steps of the emulator's profile; the first phase that fits has a step (the two starts: one each)."""
-COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
-    "compute": ("compute_cycles_busiest",),
-    "sync": ("sync_cycles", "control_cycles"),
-    "exchange": ("exchange_cycles", "link_cycles"),
-}
-
-
 MEMORY: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "variables": (("weights", "tables", "optimiser", "gradients", "history", "relays", "records"), ("variables",)),
     "exchange buffers": (("exchange",), ("exchange_buffers",)),

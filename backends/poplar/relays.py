@@ -70,9 +70,7 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
                 "with neurons near",
             )
         if counts_lost(store):
-            lost = assembly.variable(
-                "Parts", f"{name}_lost_near", f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{name}_lost_near", {net.workers})'
-            )
+            lost = assembly.variable("Parts", f"{name}_lost_near", _of_workers(net, relays, f"{name}_lost_near"))
             assembly.tensors.append(f'counter("{name}_lost_near", {lost}.all);')
             keep_count(net, assembly, lost)
     else:
@@ -100,9 +98,7 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
             assembly.variable("Tensor", f"{bus.id}_position", f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_position", 1)')
             assembly.variable("Parts", f"{bus.id}_more", f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{bus.id}_more"{flags})')
         if bus.capacity < bus.width:
-            lost = assembly.variable(
-                "Parts", f"{bus.id}_lost", f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{bus.id}_lost", {net.workers})'
-            )
+            lost = assembly.variable("Parts", f"{bus.id}_lost", _of_workers(net, relays, f"{bus.id}_lost"))
             assembly.tensors.append(f'counter("{counter_name(net, bus)}", {lost}.all);')
             keep_count(net, assembly, lost)
 

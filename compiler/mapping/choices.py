@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Final
@@ -88,6 +89,11 @@ def _sample_counts(batch: int) -> list[int]:
     """Samples on a tile: the batch over 1, 2, 3, 4, 6, 8, 12, 16, …"""
     divisors = [d * 2**k for k in range(batch.bit_length()) for d in (1, 1.5) if d * 2**k == int(d * 2**k)]
     return sorted({max(1, int(ceil_div(batch, int(d)))) for d in divisors if d <= batch}, reverse=True)
+
+
+def all_within(limit: float, some: Sequence[Choice]) -> list[Choice]:
+    """The choices of a population with another limit on the bytes of a tile."""
+    return [choice.within(limit) for choice in some]
 
 
 def choices(problem: Problem, *, even: bool = False) -> tuple[tuple[Choice, ...], ...]:

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.mapping.choices import Choice, choices
+from snnc.compiler.mapping.choices import Choice, all_within, choices
 from snnc.compiler.mapping.copies import weights_to_replicas
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import Floats, Ints
@@ -116,7 +116,7 @@ class Search:
         """Use all chips, give relays the whole machine, and stop at the first placement that fits, however slow it is."""
         options = self._options(self.problem)
         for share in QUICK_SHARES:
-            tight = each_once(options, partial(_within, share * self.problem.target.tile_bytes))
+            tight = each_once(options, partial(all_within, share * self.problem.target.tile_bytes))
             for placement in islice(placements(self.problem, tight, chips or self.problem.target.chips), 0, None, 4):
                 if self.price(placement, near=False):
                     return self
@@ -191,7 +191,7 @@ class Search:
     def _run_options(self, part: Problem, options: Sequence[Sequence[Choice]], chips: int, copies: int) -> None:
         for share in BLOCK_SHARES:
             limit = share * part.target.tile_bytes
-            tight = each_once(options, partial(_within, limit))
+            tight = each_once(options, partial(all_within, limit))
             found = list(placements(part, tight, chips, copies))
             least = {id(placement): self._least_cycles(part, options, placement) for placement in found}
             found.sort(key=lambda placement: least[id(placement)])
@@ -236,7 +236,3 @@ class Search:
     def _price_all(self, found: Sequence[Placement], *, near: bool) -> bool:
         fits = [self.price(placement, near=near) for placement in found]
         return any(fits)
-
-
-def _within(limit: float, some: Sequence[Choice]) -> list[Choice]:
-    return [option.within(limit) for option in some]

@@ -141,10 +141,6 @@ class Timeline:
         """Keep sums over the samples of what `values` makes; `kind` names it."""
         return self._keep(kind, bus.id, lambda: Sums(values()))
 
-    def of_source(self, kind: str, source: Source, values: Callable[[], Any]) -> Sums:
-        """The same of a source."""
-        return self._keep(kind, source.buffer, lambda: Sums(values()))
-
     def shown(self, bus: Bus, part: str) -> Sums:
         """Events that the window shows which the neurons of `part` read: forward the last one of an iteration, backward the first."""
         if part == "backward":

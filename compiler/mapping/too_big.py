@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
 import numpy as np
 
 from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, received_bytes
-from snnc.compiler.mapping.choices import Choice, choices
+from snnc.compiler.mapping.choices import all_within, choices
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.errors import BaselineTooBigError, Knob, TooBigError
 from snnc.compiler.mapping.grouping import Ints
@@ -105,7 +104,7 @@ def _closest(problem: Problem) -> tuple[Layer, int, dict[str, int]]:
     found: Placement | None = None
     while found is None:
         room += room // GROWTH
-        tight = each_once(options, partial(_within, room))
+        tight = each_once(options, partial(all_within, room))
         found = next(placements(problem, tight, problem.target.chips), None)
     needs = []
     for layer, where in zip(problem.network.layers, found.ranges, strict=True):
@@ -115,10 +114,6 @@ def _closest(problem: Problem) -> tuple[Layer, int, dict[str, int]]:
         held["code"] = code_bytes_estimate(problem, layer, cut)
         needs.append((layer, neurons, held))
     return max(needs, key=lambda item: sum(item[2].values()))
-
-
-def _within(room: int, some: Sequence[Choice]) -> list[Choice]:
-    return [choice.within(room) for choice in some]
 
 
 def baseline_too_big(problem: Problem, strategy: str, misfit: tuple[int, Layout, dict[str, Ints]] | None) -> BaselineTooBigError:
