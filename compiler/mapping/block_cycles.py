@@ -110,7 +110,7 @@ def shape_cycles(problem: Problem, layer: Layer, shape: Shape, samples: Any, par
         counts = added(counts, extra)
         if part == "forward":
             counts["nears"] = each * columns * sum(source in problem.windowed for source in layer.sent)
-    counts = added(counts, indexed_counts(layer, part, columns, each, holdings, seen.events))
+    counts = added(counts, indexed_counts(layer, part, columns, each, holdings, seen.events, problem.window_events))
     return problem.target.vertex_start_cycles + worker_cycles(cost, columns=columns, **counts)
 
 

@@ -11,7 +11,8 @@ expected counts into the same formula, :func:`worker_cycles`::
            + neuron  * neurons                                         neurons x samples
            + word    * words + word_hit * hits + id * ids + element * elements
            + (entry * V + entry_vector * ceil(columns / 2) + event_joined * L) * entries    partial products of windows of the backward pass
-           + search  * searches                                        halvings in such a window, for the block's own neurons
+           + search  * searches                                        halvings: of such a window, for the block's own neurons; of a
+                                                                       list of ids, for the first that reaches an indexed block
            + near    * nears                                           neurons x samples tested for the gradient window
            + lookup  * lookups + found * founds + single * singles + run * runs + value * values + sample_value * sample_values
            + choice  * choices + sample_choice * sample_choices
@@ -238,14 +239,14 @@ def network_costs(network: Network) -> dict[str, CodeletCost]:
 # A row of products: load the value, copy it for a pair, advance row and last column, branch: 5.
 # A pair forward: load, multiply, add: 3; backward: multiply, load, add, store: 4.
 
-# Indexed connections. A lookup: load the id, subtract the first row, compare with the number of rows, branch: 4; where rows have keys, each
+# A halving of a list of ids: load the id, compare, choose the half, subtract, branch: 5. Indexed connections. A lookup: load the id, subtract the first row, compare with the number of rows, branch: 4; where rows have keys, each
 # event and each key: load, compare, branch, advance. A row that is walked through: load where its runs begin and end, compare, branch: 4.
 # A run of one value: load its place and its weight's, form no loop, branch: 4; a longer one loads its length, forms two addresses and sets
 # up a loop besides: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs begin anywhere.
 # A choice: load what is chosen so far, compare twice, load, add and store the sum, store the number: 8.
 
 _LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW = 8, 16, 6, 4, 2, 5
-_RUNS: Final = {"lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
+_RUNS: Final = {"search": 5, "lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
 
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
@@ -295,7 +296,6 @@ def _backward(layer: Layer) -> CodeletCost:
         element=3,
         entry=8,  # load the id, multiply by the row's length, add the base, start the sum, add its halves, store, advance, branch
         entry_vector=3,  # load the row, multiply, add
-        search=5,  # a halving: load the id, compare, choose the half, subtract, branch
         **_RUNS,
     )
 

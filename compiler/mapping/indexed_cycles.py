@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.indexed.holdings import Held
+from snnc.compiler.mapping.gradient_counts import expected_halvings
 from snnc.compiler.mapping.indexed_links import IndexedLink, Side
 from snnc.compiler.mapping.network import Layer, Link
 from snnc.compiler.mapping.problem import Problem
@@ -31,9 +32,12 @@ def chunks(samples: Any) -> Any:
 
 
 def indexed_counts(
-    layer: Layer, part: str, columns: Any, samples: Any, holdings: Holdings, seen: Callable[[Link], float]
+    layer: Layer, part: str, columns: Any, samples: Any, holdings: Holdings, seen: Callable[[Link], float], usual: Callable[[Link], float]
 ) -> dict[str, Any]:
-    """Trip counts of the largest block's loops over tables, with the events of a sample that each connection has `seen`."""
+    """Trip counts of the largest block's loops over tables, with the events of a sample that each connection has `seen`.
+
+    `usual` tells their mean: how long a search takes hardly depends on the number of ids.
+    """
     found: dict[str, Any] = {}
     if part == "source_gradient":
         for link in layer.outgoing:
@@ -42,7 +46,7 @@ def indexed_counts(
         return found
     for link in layer.incoming:
         if link.indexed is not None and (part == "forward" or link.read_backward):
-            counts = _target(link, holdings(link.indexed, "target").largest, samples, seen)
+            counts = _target(link, holdings(link.indexed, "target").largest, samples, seen, usual)
             if link.chooses:
                 counts |= {"choices": counts.pop("values"), "elements": 2 * samples * columns}
             _add(found, counts)
@@ -69,12 +73,16 @@ def _chosen_from(held: dict[str, Any], columns: Any, samples: Any) -> dict[str, 
     return {"founds": columns, "singles": held["singles"], "runs": held["runs"], "sample_choices": samples * held["values"]}
 
 
-def _target(link: Link, held: dict[str, Any], samples: Any, seen_on: Callable[[Link], float]) -> dict[str, Any]:
+def _target(
+    link: Link, held: dict[str, Any], samples: Any, seen_on: Callable[[Link], float], usual: Callable[[Link], float]
+) -> dict[str, Any]:
     seen = seen_on(link) if link.events else held["span"]
     part = seen / link.inputs if link.events else 1.0
     biased = (held["bias_singles"] + held["bias_runs"]) > 0
+    looked = part * held["reach"] + held["ended"] + held["keys"] if link.events else held["span"]
     return {
-        "lookups": samples * (seen + (held["keys"] if link.events else 0)),
+        "searches": samples * held["searched"] * expected_halvings(usual(link)) if link.events else 0,
+        "lookups": samples * looked,
         "founds": samples * (part * held["span"] + biased),
         "singles": samples * (part * held["singles"] + held["bias_singles"]),
         "runs": samples * (part * held["runs"] + held["bias_runs"]),
