@@ -36,11 +36,15 @@ ShareTiles: TypeAlias = Callable[[list[Take], Sequence[Sequence[Choice]], int], 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Tile ranges, parallel to the layers of the network, the chips that are used, and how many groups of them share the batch."""
+    """Tile ranges, parallel to the layers of the network, the chips that are used, and how many groups of them share the batch.
+
+    `floors` tells the floor of each layer (empty: all lie on one): those of one floor share no tile.
+    """
 
     ranges: tuple[TileRange, ...]
     chips: int
     copies: int = 1
+    floors: tuple[int, ...] = ()
 
 
 def chip_counts(problem: Problem, chips: int | None) -> tuple[int, ...]:
@@ -77,9 +81,9 @@ def placements(problem: Problem, options: Sequence[Sequence[Choice]], chips: int
     relays = len(problem.network.sources) * problem.batch
     for spare in dict.fromkeys((min(relays, problem.target.tiles_per_chip // 3), min(relays // 4, problem.target.tiles_per_chip // 8), 0)):
         for share in SHARES:
-            placed = _place(problem, options, chips // copies, spare, share)
+            placed = place_apart(problem, options, chips // copies, spare, share)
             if placed is not None:
-                yield _copied(problem, placed, chips // copies, copies)
+                yield copied(problem, placed, chips // copies, copies)
 
 
 def each_once(options: Sequence[Sequence[Choice]], change: Callable[[Sequence[Choice]], list[Choice]]) -> list[Sequence[Choice]]:
@@ -88,13 +92,13 @@ def each_once(options: Sequence[Sequence[Choice]], change: Callable[[Sequence[Ch
     return [found[id(some)] for some in options]
 
 
-def _copied(problem: Problem, placed: Placement, chips: int, copies: int) -> Placement:
+def copied(problem: Problem, placed: Placement, chips: int, copies: int) -> Placement:
     tiles = chips * problem.target.tiles_per_chip
     used = placed.chips if copies == 1 else (copies - 1) * chips + placed.chips
-    return Placement(tuple(r.repeated(copies, tiles, problem.batch) for r in placed.ranges), used, copies)
+    return Placement(tuple(r.repeated(copies, tiles, problem.batch) for r in placed.ranges), used, copies, placed.floors)
 
 
-def _place(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, spare: int, share: ShareTiles) -> Placement | None:
+def place_apart(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, spare: int, share: ShareTiles) -> Placement | None:
     """Place on `chips` chips, leaving `spare` tiles of each free for relays; None when the memory does not suffice.
 
     `share` changes what each layer of a chip takes first. More tiles cost fragments, so all of :data:`SHARES` are priced.

@@ -14,6 +14,7 @@ import numpy as np
 from snnc.compiler.mapping.choices import Choice, all_within, choices
 from snnc.compiler.mapping.copies import weights_to_replicas
 from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.floors import on_two_floors
 from snnc.compiler.mapping.grouping import Floats, Ints
 from snnc.compiler.mapping.lay_out import lay_out
 from snnc.compiler.mapping.memory import bytes_before_pricing, memory_by_tile
@@ -193,6 +194,8 @@ class Search:
             limit = share * part.target.tile_bytes
             tight = each_once(options, partial(all_within, limit))
             found = list(placements(part, tight, chips, copies))
+            if part.network.indexed:
+                found += on_two_floors(part, tight, chips, copies)
             least = {id(placement): self._least_cycles(part, options, placement) for placement in found}
             found.sort(key=lambda placement: least[id(placement)])
             if self._price_worth(found, least, near=True) or self._price_worth(found, least, near=False):
