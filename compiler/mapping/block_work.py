@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from snnc.compiler.mapping.block_cycles import Seen, read_links, shape_cycles
+from snnc.compiler.mapping.block_cycles import Seen, shape_cycles
 from snnc.compiler.mapping.blocks import Blocks, cut_key
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cost import EVENT_SWEEP, CodeletCost, column_sweeps, worker_cycles
 from snnc.compiler.mapping.gradient_counts import halvings, returned_buses
 from snnc.compiler.mapping.grouping import Floats, Ints
+from snnc.compiler.mapping.indexed_events import drawn_cycles, is_drawn
 from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.network import Layer, Link
 from snnc.compiler.mapping.shapes import Shape
@@ -50,7 +51,10 @@ def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     timeline, idle = problem.timeline, problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].idle
     base = _cycles(layout, layer, blocks, part, NOTHING)
     steps = base[:, None] - idle
-    for bus, cycles in _per_event(layout, layer, blocks, part, base).items():
+    drawn = [link for link in _heard(layer, part) if is_drawn(layout, link, part)]
+    for link in drawn:
+        steps = steps + drawn_cycles(layout, link, blocks, problem.costs[f"{part}.{layer.id}"])
+    for bus, cycles in _per_event(layout, layer, blocks, part, base, drawn).items():
         steps = steps + cycles[:, None] * timeline.shown(problem.bus[bus], part).over(blocks.first, blocks.samples)
     for bus, cycles in _per_entry(layout, layer, blocks, base).items() if part == "backward" else ():
         steps = steps + cycles[:, None] * entries_of(layout, problem.bus[bus]).over(blocks.first, blocks.samples)
@@ -66,10 +70,11 @@ def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, seen: Seen)
     return np.broadcast_to(np.asarray(found, dtype=np.float64), blocks.columns.shape)
 
 
-def _per_event(layout: Layout, layer: Layer, blocks: Blocks, part: str, base: Floats) -> Mapping[str, Any]:
-    """Cycles that an event of a sample takes, by the bus that shows it; `base`: cycles without any."""
+def _per_event(layout: Layout, layer: Layer, blocks: Blocks, part: str, base: Floats, drawn: list[Link]) -> Mapping[str, Any]:
+    """Cycles that an event of a sample takes, by the bus that shows it, but for links that are `drawn`; `base`: cycles without any."""
     of = layout.problem.bus_of
-    mine = {of[link.id]: Seen(_one(of, of[link.id]), NOTHING.entries) for link in read_links(layer, part) if link.events}
+    others = [link for link in _heard(layer, part) if link.events and link not in drawn]
+    mine = {of[link.id]: Seen(_one({link.id: of[link.id] for link in others}, of[link.id]), NOTHING.entries) for link in others}
     return {bus: (_cycles(layout, layer, blocks, part, seen) - base) / blocks.samples for bus, seen in mine.items()}
 
 
@@ -80,8 +85,13 @@ def _per_entry(layout: Layout, layer: Layer, blocks: Blocks, base: Floats) -> Ma
     return {bus: (_cycles(layout, layer, blocks, "backward", seen) - base) / blocks.samples for bus, seen in mine.items()}
 
 
+def _heard(layer: Layer, part: str) -> list[Link]:
+    """Connections whose events a block walks through."""
+    return [link for link in layer.incoming if part == "forward" or link.read_backward]
+
+
 def _one(of: Mapping[str, str], bus: str) -> Callable[[Link], float]:
-    return lambda link: float(of[link.id] == bus)
+    return lambda link: float(of.get(link.id) == bus)
 
 
 def entries_of(layout: Layout, bus: Bus) -> Sums:
