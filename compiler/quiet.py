@@ -19,6 +19,10 @@ def is_quiet(program: StepProgram, connection: ConnectionInfo) -> bool:
     feeding = [op for op in program.forward if getattr(op, "target", None) in owner.ports]
     sums = [op for op in feeding if not isinstance(op, Fill)]
     biased = any(isinstance(op, Fill) and op.biases for op in feeding)
-    return bool(sums) and not biased and all(
-        isinstance(op, _SUMS) and getattr(op, "kind", "") != "max" and program.buffers[op.source.buffer].kind == "spikes" for op in sums
+    return (
+        bool(sums)
+        and not biased
+        and all(
+            isinstance(op, _SUMS) and getattr(op, "kind", "") != "max" and program.buffers[op.source.buffer].kind == "spikes" for op in sums
+        )
     )

@@ -125,9 +125,7 @@ def read_links(layer: Layer, part: str) -> list[Link]:
     return [link for link in layer.incoming if part != "backward" or link.weight_gradient]
 
 
-def _neuron_counts(
-    problem: Problem, links: Sequence[Link], columns: Any, samples: Any, events: Callable[[Link], float]
-) -> dict[str, Any]:
+def _neuron_counts(problem: Problem, links: Sequence[Link], columns: Any, samples: Any, events: Callable[[Link], float]) -> dict[str, Any]:
     dense = [link for link in links if link.dense]
     other = [link for link in links if link.one_to_one]
     event_sweeps, value_sweeps = column_sweeps(columns, EVENT_SWEEP), column_sweeps(columns, VALUE_SWEEP)

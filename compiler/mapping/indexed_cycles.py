@@ -111,7 +111,7 @@ def indexed_bytes(problem: Problem, layer: Layer, neurons: Any, samples: Any, sh
                 if link.read_backward and problem.training:
                     found["gradients"] = found["gradients"] + FLOAT * neurons * (2 * samples + (0 if link.events else shares))
             if link.weight_gradient:
-                found["gradients"] = found["gradients"] + FLOAT * (shares * held["size"] + owned)
+                found["gradients"] = found["gradients"] + FLOAT * (shares * held["size"] + problem.target.workers * owned)
                 found["optimiser"] = found["optimiser"] + FLOAT * problem.network.moments * owned
     for link in layer.outgoing:
         if link.indexed is not None and link.input_gradient and problem.training:

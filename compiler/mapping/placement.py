@@ -38,13 +38,13 @@ ShareTiles: TypeAlias = Callable[[list[Take], Sequence[Sequence[Choice]], int], 
 class Placement:
     """Tile ranges, parallel to the layers of the network, the chips that are used, and how many groups of them share the batch.
 
-    `floors` tells the floor of each layer (empty: all lie on one): those of one floor share no tile.
+    Layers share tiles only where `shared` says so, or where there are fewer tiles than layers.
     """
 
     ranges: tuple[TileRange, ...]
     chips: int
     copies: int = 1
-    floors: tuple[int, ...] = ()
+    shared: bool = False
 
 
 def chip_counts(problem: Problem, chips: int | None) -> tuple[int, ...]:
@@ -81,7 +81,7 @@ def placements(problem: Problem, options: Sequence[Sequence[Choice]], chips: int
     relays = len(problem.network.sources) * problem.batch
     for spare in dict.fromkeys((min(relays, problem.target.tiles_per_chip // 3), min(relays // 4, problem.target.tiles_per_chip // 8), 0)):
         for share in SHARES:
-            placed = place_apart(problem, options, chips // copies, spare, share)
+            placed = _place(problem, options, chips // copies, spare, share)
             if placed is not None:
                 yield copied(problem, placed, chips // copies, copies)
 
@@ -95,10 +95,10 @@ def each_once(options: Sequence[Sequence[Choice]], change: Callable[[Sequence[Ch
 def copied(problem: Problem, placed: Placement, chips: int, copies: int) -> Placement:
     tiles = chips * problem.target.tiles_per_chip
     used = placed.chips if copies == 1 else (copies - 1) * chips + placed.chips
-    return Placement(tuple(r.repeated(copies, tiles, problem.batch) for r in placed.ranges), used, copies, placed.floors)
+    return Placement(tuple(r.repeated(copies, tiles, problem.batch) for r in placed.ranges), used, copies, placed.shared)
 
 
-def place_apart(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, spare: int, share: ShareTiles) -> Placement | None:
+def _place(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, spare: int, share: ShareTiles) -> Placement | None:
     """Place on `chips` chips, leaving `spare` tiles of each free for relays; None when the memory does not suffice.
 
     `share` changes what each layer of a chip takes first. More tiles cost fragments, so all of :data:`SHARES` are priced.

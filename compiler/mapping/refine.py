@@ -27,8 +27,8 @@ class Shape:
     width: int
     chip: int
     """First chip of the run of chips that it shares with its neighbours."""
-    floor: int = 0
-    """As in :class:`~snnc.compiler.mapping.placement.Placement`."""
+    first: int | None = None
+    """First tile, where populations share tiles; None: the one behind the population in front."""
 
     @property
     def tiles(self) -> int:
@@ -39,30 +39,37 @@ class Shape:
 def shapes_of(problem: Problem, placement: Placement) -> tuple[Shape, ...]:
     """Read the shapes of all populations off a placement."""
     found = []
-    for where, floor in zip(placement.ranges, placement.floors or (0,) * len(placement.ranges), strict=True):
+    for where in placement.ranges:
         cut = Cut(where.replicas // placement.copies, where.columns)
-        found.append(Shape(cut, where.width, where.starts[0] // problem.target.tiles_per_chip, floor))
+        found.append(
+            Shape(cut, where.width, where.starts[0] // problem.target.tiles_per_chip, where.starts[0] if placement.shared else None)
+        )
     return tuple(found)
 
 
 def placed(problem: Problem, shapes: Sequence[Shape], chips: int, copies: int) -> Placement | None:
-    """Lay the shapes of each floor one after the other from the first tile of their chip on; None when they do not fit there."""
+    """Lay shapes one after the other from the first tile of their chip on; None when they do not fit there."""
     per_chip, group = problem.target.tiles_per_chip, chips // copies * problem.target.tiles_per_chip
     batch = problem.batch // copies
     ranges: list[TileRange] = []
-    reached: dict[int, tuple[int, int]] = {}  # first free tile, and chip, of each floor
+    first, chip = 0, -1
     for layer, shape in zip(problem.network.layers, shapes, strict=True):
-        first, chip = reached.get(shape.floor, (0, -1))
+        if shape.first is not None:
+            if shape.first + shape.tiles > group:
+                return None
+            ranges.append(lay_range(batch, layer.neurons, shape.cut, shape.width, shape.first))
+            continue
         if shape.chip != chip:
             if first > shape.chip * per_chip:
                 return None
             first, chip = shape.chip * per_chip, shape.chip
         ranges.append(lay_range(batch, layer.neurons, shape.cut, shape.width, first))
-        reached[shape.floor] = first + shape.tiles, chip
-    if max(first for first, _ in reached.values()) > group:
+        first += shape.tiles
+    if first > group:
         return None
-    floors = tuple(shape.floor for shape in shapes)
-    return Placement(tuple(where.repeated(copies, group, batch) for where in ranges), chips, copies, floors if any(floors) else ())
+    return Placement(
+        tuple(where.repeated(copies, group, batch) for where in ranges), chips, copies, any(shape.first is not None for shape in shapes)
+    )
 
 
 def changes(shapes: Sequence[Shape], options: Sequence[Sequence[Choice]]) -> Iterator[tuple[Shape, ...]]:

@@ -14,7 +14,6 @@ import numpy as np
 from snnc.compiler.mapping.choices import Choice, all_within, choices
 from snnc.compiler.mapping.copies import weights_to_replicas
 from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.floors import on_two_floors
 from snnc.compiler.mapping.grouping import Floats, Ints
 from snnc.compiler.mapping.lay_out import lay_out
 from snnc.compiler.mapping.memory import bytes_before_pricing, memory_by_tile
@@ -22,6 +21,7 @@ from snnc.compiler.mapping.placement import Placement, chip_counts, copy_counts,
 from snnc.compiler.mapping.predict import phase, supersteps
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.refine import changes, placed, shapes_of
+from snnc.compiler.mapping.sharing import sharing_tiles
 from snnc.compiler.mapping.strategies import deals, place
 from snnc.compiler.mapping.traffic import Layout
 from snnc.compiler.plan import Phase
@@ -195,7 +195,7 @@ class Search:
             tight = each_once(options, partial(all_within, limit))
             found = list(placements(part, tight, chips, copies))
             if part.network.indexed:
-                found += on_two_floors(part, tight, chips, copies)
+                found += sharing_tiles(part, tight, found, chips, copies)
             least = {id(placement): self._least_cycles(part, options, placement) for placement in found}
             found.sort(key=lambda placement: least[id(placement)])
             if self._price_worth(found, least, near=True) or self._price_worth(found, least, near=False):

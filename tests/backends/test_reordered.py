@@ -18,8 +18,8 @@ from snnc.compiler.graph import Flatten, Graph, Input, Pool, Population
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
 from snnc.compiler.mapping.choices import choices
-from snnc.compiler.mapping.floors import on_two_floors
 from snnc.compiler.mapping.mapper import make_plan
+from snnc.compiler.mapping.sharing import sharing_tiles
 from snnc.compiler.neurons import LIF
 from snnc.compiler.optimizers import SGD, Adam
 from snnc.compiler.quiet import is_quiet
@@ -50,8 +50,8 @@ def program_of(make, optimizer, steps=STEPS):
     return lower(make(np.random.default_rng(3)), loss=LOSS, loss_output="y", optimizer=optimizer, steps=steps)
 
 
-def on_floors(problem):
-    return on_two_floors(problem, choices(problem), problem.target.chips)
+def on_shared_tiles(problem):
+    return sharing_tiles(problem, choices(problem), [], 1, 1)
 
 
 @pytest.mark.parametrize("grain", [1, 2, 3, 6])
@@ -90,7 +90,7 @@ def test_averages_of_spikes_are_mostly_zero_and_membranes_are_not():
 def test_other_orders_and_floors_train_as_the_reference_does(tmp_path, make, chips, grain, optimizer, floors):
     program = program_of(make, optimizer)
     between = reorder(program, orders(program, grain))
-    placer = {"placer": on_floors} if floors else {}
+    placer = {"placer": on_shared_tiles} if floors else {}
     plan = make_plan(between.split, machine(60 // chips, chips), steps=STEPS, batch=BATCH, chips=chips, **placer)
     shared = [b.tile for p in plan.populations for b in p.blocks]
     assert not floors or len(set(shared)) < sum(len({b.tile for b in p.blocks}) for p in plan.populations)
