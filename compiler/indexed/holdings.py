@@ -56,7 +56,7 @@ class Held:
 
 
 def amounts(tables: Tables, rate: Floats | None = None) -> dict[str, Any]:
-    """Return the amounts of every group; with `rate`, a number for each source, reach, rows, runs and values count by the rate of their source."""
+    """Return the amounts of every group; with `rate`, a number for each source, these count by it: reach, rows, runs and values."""
     runs, values = tables.runs, tables.elements
     bias_runs = bias_values = np.zeros_like(runs)
     if tables.always:

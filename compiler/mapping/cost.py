@@ -242,8 +242,9 @@ def network_costs(network: Network) -> dict[str, CodeletCost]:
 # Of values that are mostly 0, a pair: load both, or, branch, loop counter: 5; a row of a pair that is not: copy the value for a pair of
 # columns, form the address (multiply, add): 3, and its products.
 
-# A halving of a list of ids: load the id, compare, choose the half, subtract, branch: 5. Indexed connections. A lookup: load the id, subtract the first row, compare with the number of rows, branch: 4; where rows have keys, each
-# event and each key: load, compare, branch, advance. A row that is walked through: load where its runs begin and end, compare, branch: 4.
+# A halving of a list of ids: load the id, compare, choose the half, subtract, branch: 5. Indexed connections. A lookup: load the id,
+# subtract the first row, compare with the number of rows, branch: 4; where rows have keys, each event and each key: load, compare,
+# branch, advance. A row that is walked through: load where its runs begin and end, compare, branch: 4.
 # A run of one value: load its place and its weight's, form no loop, branch: 4; a longer one loads its length, forms two addresses and sets
 # up a loop besides: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs begin anywhere.
 # A choice: load what is chosen so far, compare twice, load, add and store the sum, store the number: 8.

@@ -93,6 +93,7 @@ def each_once(options: Sequence[Sequence[Choice]], change: Callable[[Sequence[Ch
 
 
 def copied(problem: Problem, placed: Placement, chips: int, copies: int) -> Placement:
+    """Repeat a placement on `chips` chips for `copies` groups of chips that share the batch."""
     tiles = chips * problem.target.tiles_per_chip
     used = placed.chips if copies == 1 else (copies - 1) * chips + placed.chips
     return Placement(tuple(r.repeated(copies, tiles, problem.batch) for r in placed.ranges), used, copies, placed.shared)

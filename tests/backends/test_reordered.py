@@ -1,4 +1,4 @@
-"""Convolutional nets with channels side by side, on two floors of tiles, and with rows of zeros passed over compute what the author wrote."""
+"""Nets with channels side by side, on tiles that they share, and with rows of zeros passed over compute what the author wrote."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def test_averages_of_spikes_are_mostly_zero_and_membranes_are_not():
 
 
 @pytest.mark.parametrize(
-    ("make", "chips", "grain", "optimizer", "floors"),
+    ("make", "chips", "grain", "optimizer", "shares"),
     [
         (convolutional, 1, 8, Adam(1e-2), True),
         (convolutional, 2, 2, SGD(1e-2, 0.9), False),
@@ -87,13 +87,13 @@ def test_averages_of_spikes_are_mostly_zero_and_membranes_are_not():
         (pooled, 2, 1, SGD(1e-2), True),
     ],
 )
-def test_other_orders_and_floors_train_as_the_reference_does(tmp_path, make, chips, grain, optimizer, floors):
+def test_other_orders_on_shared_tiles_train_as_the_reference_does(tmp_path, make, chips, grain, optimizer, shares):
     program = program_of(make, optimizer)
     between = reorder(program, orders(program, grain))
-    placer = {"placer": on_shared_tiles} if floors else {}
+    placer = {"placer": on_shared_tiles} if shares else {}
     plan = make_plan(between.split, machine(60 // chips, chips), steps=STEPS, batch=BATCH, chips=chips, **placer)
     shared = [b.tile for p in plan.populations for b in p.blocks]
-    assert not floors or len(set(shared)) < sum(len({b.tile for b in p.blocks}) for p in plan.populations)
+    assert not shares or len(set(shared)) < sum(len({b.tile for b in p.blocks}) for p in plan.populations)
     engine = PartedEngine(open_engine(emit_poplar(between.split, plan, tmp_path / "project")), between)
     assert_trains_alike(Project(program, None, None), engine)
     engine.close()
