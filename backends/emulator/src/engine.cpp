@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "engine_data.hpp"
+#include "spoil.hpp"
 
 namespace poplar {
 
@@ -68,6 +69,7 @@ void Engine::load(const Device &device) {
     throw invalid_machine_model("the graph was built for " + std::to_string(ours.getNumTiles()) + " tiles, the device has " +
                                 std::to_string(theirs.getNumTiles()));
   data_->storage.initialise(*data_->graph);
+  core::spoil(*data_, data_->deadAtStart);
   for (const auto &step : data_->supersteps)
     std::copy(step->initialStates.begin(), step->initialStates.end(), step->states.data());
   data_->loaded = true;

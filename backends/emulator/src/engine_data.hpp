@@ -62,6 +62,8 @@ struct Op {
   std::vector<std::int32_t> cases;
   bool hasDefault = false;
   std::string message;
+  /// What it reads and writes itself, vertices aside.
+  Tensor source, destination;
 };
 
 struct HostAccess {
@@ -93,6 +95,10 @@ struct EngineData {
   std::map<std::string, HostAccess> handles;
   std::vector<StreamConnection> connections;
   std::vector<TileMemory> memory;
+  std::vector<MemoryPoint> memoryOverTime;
+  /// Where dead variables are spoilt: by operation, and when the engine is loaded.
+  std::vector<std::vector<std::uint32_t>> dying;
+  std::vector<std::uint32_t> deadAtStart;
   Executor executor;
   std::ostream *printStream;
   bool loaded = false;

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "engine_data.hpp"
+#include "spoil.hpp"
 
 namespace poplar::core {
 
@@ -116,7 +117,9 @@ void runPrint(EngineData &engine, const PrintStep &print) {
 
 } // namespace
 
-void runOp(EngineData &engine, std::uint32_t number) {
+namespace {
+
+void runOne(EngineData &engine, std::uint32_t number) {
   const Op &op = engine.ops[number];
   switch (op.kind) {
   case ProgramKind::Sequence:
@@ -155,6 +158,14 @@ void runOp(EngineData &engine, std::uint32_t number) {
   case ProgramKind::Abort:
     abortRun(op);
   }
+}
+
+} // namespace
+
+void runOp(EngineData &engine, std::uint32_t number) {
+  runOne(engine, number);
+  if (!engine.dying.empty())
+    spoil(engine, engine.dying[number]);
 }
 
 } // namespace poplar::core
