@@ -149,6 +149,11 @@ void CodeletLibrary::loadTable(const std::string &path) {
   }
 }
 
+const VertexType &CodeletLibrary::addBuiltin(std::unique_ptr<VertexType> type) {
+  std::string name = type->name;
+  return *types_.emplace(std::move(name), std::move(type)).first->second;
+}
+
 const VertexType &CodeletLibrary::find(const std::string &name) const {
   const auto found = types_.find(canonicalName(name));
   if (found != types_.end())

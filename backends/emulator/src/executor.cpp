@@ -103,6 +103,9 @@ double Executor::runGroup(const Superstep &step, const TileGroup &group, Thread 
     if (call.multi) {
       const std::uint64_t counted = callMulti(step, call, workers_, apart_);
       serial += counted ? double(workers_ * (counted + startCycles_)) + supervisorCycles_ : double(cyclesOf(call, 0, thread));
+    } else if (call.wholeTile) {
+      call.compute(call.state);
+      serial += double(cyclesOf(call, 0, thread));
     } else {
       snnc_worker_cycles = 0;
       call.compute(call.state);

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -88,6 +89,8 @@ struct GraphData {
   std::vector<DataStream> streams;
   std::vector<program::Program> functions;
   CodeletLibrary codelets;
+  /// Libraries whose codelets were added, such as "popops".
+  std::set<std::string> libraries;
   std::unordered_map<std::string, const VertexType *> typeCache;
 
   std::string vertexName(std::uint32_t vertex) const;
