@@ -76,8 +76,18 @@ struct TensorValue {
   std::vector<HostValue> values;
 };
 
-struct GraphData {
+/// What a virtual graph sees, and which tiles those are.
+struct TileSelection {
   Target target;
+  std::vector<unsigned> tiles;
+};
+
+struct GraphData {
+  /// Of one replica.
+  Target target;
+  unsigned replicas = 1;
+  /// Constants that hold the number of the replica.
+  std::vector<std::uint32_t> replicaIndices;
   std::vector<Variable> variables;
   std::vector<VertexData> vertices;
   std::vector<Block> blocks;
