@@ -88,11 +88,11 @@ class Statements:
             return
         if found.constants is not None:
             self.kernels.append(f"const Array<float> {c}_constants = constants(tables[{first + 2}]);")
-        self.weights[c] = f"{c}_constants.data()" if found.constants is not None else f"{op.weight}.value.data()"
+        self.weights[c] = f"{c}_constants.data()" if found.constants is not None else f"{getattr(op, 'weight')}.value.data()"
         self.forward.append(f"{c}.forward(w, {source}, {self.weights[c]}, {op.target}, t, scratch);")
         if found.bias is not None:
             self.biased[c] = f"tables[{len(self.tables) - 1}]"
-            self.forward.append(f"add_bias(w, {op.target}, t, {op.bias}.value.data(), {self.biased[c]});")
+            self.forward.append(f"add_bias(w, {op.target}, t, {getattr(op, 'bias')}.value.data(), {self.biased[c]});")
 
     @add.register
     def _neuron_step(self, op: NeuronStep) -> None:
@@ -167,14 +167,14 @@ class Statements:
         self._wired_input_gradient(op)
 
     def _wired_weight_gradient(self, op: object) -> None:
-        source: Value = op.source
+        source: Value = getattr(op, "source")
         connection, target, gradient = (getattr(op, n) for n in ("connection", "target", "gradient"))
         given = f"{source.buffer}, {source.delay}, d_{target}, t, {_gradient(gradient)}"
         self.backward.append(f"{connection}.weight_gradient(w, {given}, scratch);")
 
     def _wired_input_gradient(self, op: object) -> None:
-        source: Value = op.source
-        connection, target = op.connection, op.target
+        source: Value = getattr(op, "source")
+        connection, target = getattr(op, "connection"), getattr(op, "target")
         adjoint = f"d_{source.buffer}, {source.delay}"
         if is_maximum(op):
             self.backward.append(f"{connection}.input_gradient(w, {source.buffer}, d_{target}, t, {adjoint});")
