@@ -129,14 +129,16 @@ def _fused_steps(layout: Layout) -> tuple[Step, ...]:
     both.add(relays, problem.target.vertex_start_cycles + CLOCK)
     moved, counted = with_clock(layout, masks_to_relays(layout)), Traffic.none(problem)
     moved.merge(windows_to_blocks(layout))
-    send_to_all(layout, counted, 0, np.unique(relays[relays != 0]), FLOAT)
+    tiles, number = np.unique(relays[relays != 0], return_counts=True)
+    send_to_all(layout, counted, 0, tiles, FLOAT)
+    counted.add(tiles, FLOAT * (number - 1), number - 1)
     held = max(_masks_held(layout, layer) for layer in problem.network.layers)
     return (
         _clock_copy(layout, "forward: start", "forward"),
-        Step("forward: counters", "forward", 1, Load(problem), counted),
+        Step("forward: counters", "forward", 1, Load(problem), counted, local=local_copy_cycles(FLOAT * int(np.sum(relays == 0)))),
         Step("forward: windows", "forward", runs, windows, nothing),
         Step("forward: masks", "forward", runs, Load(problem), nothing, local=local_copy_cycles(held)),
-        Step("forward: relays and neurons", "forward", runs, both, moved),
+        Step("forward: neurons", "forward", runs, both, moved),
     )
 
 
