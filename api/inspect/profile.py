@@ -29,6 +29,7 @@ CODES: Final[Mapping[str, str]] = {
     "backward: neurons": r"B2\b",
     "backward: reduction": r"B3\b",
     "update: private gradients": r"U1 private\b",
+    "update: shared gradients": r"U1 shared\b",
     "update: optimiser": r"U1\b",
     "update: replicas": r"U2 replicas\b",
     "update: shared numbers": r"U2 shared\b",

@@ -153,7 +153,7 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "compute_sets": _compute_sets(net),
         "statements": [*assembly.tensors, *assembly.start, *assembly.refresh],
         "groups": [{"name": n, "title": t, "loops": assembly.loops[g]} for g, (n, t) in GROUPS.items() if g in assembly.loops],
-        "programs": programs(net),
+        "programs": programs(net, assembly),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in net.program.inputs],
         "clock": CLOCK,
         "indexed": bool(net.indexed),

@@ -127,7 +127,7 @@ def _ports(net: Network, assembly: Assembly, population: PopulationInfo, rounds:
     fields: list[Field] = []
     for index, port in enumerate(population.ports):
         cells = assembly.cells(population.id, port, "1", f"current {population.label}")
-        fields.append(vector("InOut", "float", f"current{index}", f"{cells}[b.index]"))
+        fields.append(vector("InOut" if rounds else "Output", "float", f"current{index}", f"{cells}[b.index]"))
         starts = []
         for n, bias in enumerate(net.biases(port)):
             found, place = parameter_field(net, population.id, bias, f"bias{index}_{n}")
@@ -173,7 +173,7 @@ def _saved(
         return stores
     for index, (name, buffer) in enumerate(zip(population.kernel.saved, step.saved, strict=True)):
         cells = assembly.cells(population.id, buffer, KEPT if net.plan.segment else "STEPS", f"kept {population.label}")
-        fields.append(vector("InOut", "float", f"saved{index}", f"{cells}[b.index]"))
+        fields.append(vector("InOut", "float", f"saved{index}", f"{assembly.forget('forward', cells)}[b.index]"))
         pointers.append(f"float *kept{index} = &saved{index}[{saved_slot(net)}];")
         stores.append({"name": f"kept{index}[n]", "value": name})
     return stores

@@ -8,7 +8,7 @@ from typing import Final
 from snnc.backends.poplar.gradient_windows import counts_lost, join_near, next_fields, shown_fields, window_variables
 from snnc.backends.poplar.network import Network, Store
 from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
-from snnc.backends.poplar.relay_segments import add_relay_boundaries, keep_count, slot, slots
+from snnc.backends.poplar.relay_segments import add_relay_boundaries, held, keep_count, slot, slots
 from snnc.compiler.mapping.buses import bit_words
 from snnc.compiler.mapping.cost import CodeletCost
 from snnc.compiler.plan import BusPlan
@@ -97,6 +97,9 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
             f'layout.kept({relays}, poplar::FLOAT, "{name}_store", ({slots(net, store)}) * {store.width})',
             f"values of all steps of {name}",
         )
+    if not (store.external or store.before):
+        for part, *_ in held(store):
+            assembly.forget("forward", f"{name}_{part}")
     flags = f", {net.workers}" if store.bits else ""
     for bus in store.buses:
         comment = f"bus {bus.id}: {bus.source}, lag {bus.lag}"

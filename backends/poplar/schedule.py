@@ -71,7 +71,7 @@ def optimizer_context(optimizer: Optimizer | None) -> Body:
     return {"moments": moments(optimizer), "momentum": c_literal(optimizer.momentum if optimizer else 0.0)}
 
 
-def programs(net: Network) -> list[str]:
+def programs(net: Network, assembly: Assembly) -> list[str]:
     """The engine's programs, as C++: refresh, forward, training step."""
     lines = [
         "Sequence refresh;",
@@ -85,7 +85,7 @@ def programs(net: Network) -> list[str]:
             "// Exact: further windows as long as one holds more than its capacity.",
             "forward_step.add(RepeatWhileTrue(Execute(forward_decide), again, Sequence{Execute(forward_gather), Execute(forward_next)}));",
         ]
-    lines += ["forward_step.add(Execute(forward_neurons));", *_forward(net)]
+    lines += ["forward_step.add(Execute(forward_neurons));", *_forward(net, assembly)]
     start = "Sequence{Execute(zero_currents), refresh}" if net.rounds else "refresh"
     if not net.training:
         return [*lines, f"return {{{start}, forward}};"]
@@ -103,7 +103,7 @@ def programs(net: Network) -> list[str]:
         ]
     return [
         *lines,
-        *_backward(net),
+        *_backward(net, assembly),
         f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), backward, {update}, refresh}};",
         f"return {{{start}, forward, train}};",
     ]
@@ -122,33 +122,50 @@ def _relays_first(net: Network) -> list[str]:
     ]
 
 
-def _forward(net: Network) -> list[str]:
+def _forward(net: Network, assembly: Assembly) -> list[str]:
     """All iterations; with recompute, what the next segment begins with is kept where a segment ends."""
     if net.fused:
         iterations = ", ".join(f"{buffer}_iteration.all" for buffer in net.stores)
         return [
             f"const Tensor iterations = poplar::concat(std::vector<Tensor>{{{iterations}}});",
-            "Sequence forward{load_inputs, Copy(constant(0), first_clock),",
-            '                 Copy(constant(0).expand({0}).broadcast(iterations.numElements(), 0), iterations, false, "F0 counters"),',
-            f"                 Repeat({net.forward_iterations}, forward_step)}};",
+            *_begun(assembly, "forward"),
+            'initial_states.end(forward, "F0 initial states");',
+            "forward.add(Sequence{load_inputs, Copy(constant(0), first_clock),",
+            '                     Copy(constant(0).expand({0}).broadcast(iterations.numElements(), 0), iterations, false, "F0 counters"),',
+            f"                     Repeat({net.forward_iterations}, forward_step)}});",
         ]
     if not net.plan.segment:
-        return ["Sequence forward{load_inputs, Copy(constant(0), first_clock), Repeat(ITERATIONS, forward_step)};"]
+        return [
+            *_begun(assembly, "forward"),
+            'initial_states.end(forward, "F0 initial states");',
+            "forward.add(Sequence{load_inputs, Copy(constant(0), first_clock), Repeat(ITERATIONS, forward_step)});",
+        ]
     return [
         f"const Sequence first_run{{Repeat(SEGMENT, forward_step), Execute({SAVE})}};",
-        f"Sequence forward{{load_inputs, Copy(constant(SEGMENT), second_clock), Execute({RESTORE}), Repeat(SEGMENTS - 1, first_run),",
-        "                 Repeat(LAST_SEGMENT, forward_step)};",
+        *_begun(assembly, "forward"),
+        f"forward.add(Sequence{{load_inputs, Copy(constant(SEGMENT), second_clock), Execute({RESTORE}), Repeat(SEGMENTS - 1, first_run),",
+        "                     Repeat(LAST_SEGMENT, forward_step)});",
     ]
 
 
-def _backward(net: Network) -> list[str]:
+def _begun(assembly: Assembly, part: str) -> list[str]:
+    """A part of a step, which at first forgets what the step before left."""
+    forgotten = assembly.forgotten.get(part, [])
+    return [f"Sequence {part};", *([f"forget({part}, {{{', '.join(forgotten)}}});"] if forgotten else [])]
+
+
+def _backward(net: Network, assembly: Assembly) -> list[str]:
     """All iterations from the last to the first; with recompute, each segment but the last runs forward again before it."""
     if not net.plan.segment:
-        return ["Sequence backward{Copy(constant(ITERATIONS - 1), first_clock), Repeat(ITERATIONS, backward_step)};"]
+        return [
+            *_begun(assembly, "backward"),
+            "backward.add(Sequence{Copy(constant(ITERATIONS - 1), first_clock), Repeat(ITERATIONS, backward_step)});",
+        ]
     turn, counted = "Copy(second_clock, first_clock)", counters(net)
     lines = [
         f"const Sequence second_run{{Execute({RESTORE}), Repeat(SEGMENT, forward_step), {turn}, Repeat(SEGMENT, backward_step)}};",
-        f"Sequence backward{{{turn}, Repeat(LAST_SEGMENT, backward_step), Repeat(SEGMENTS - 1, second_run)}};",
+        *_begun(assembly, "backward"),
+        f"backward.add(Sequence{{{turn}, Repeat(LAST_SEGMENT, backward_step), Repeat(SEGMENTS - 1, second_run)}});",
     ]
     if not counted:
         return lines
