@@ -247,7 +247,9 @@ def _fused(search: Search) -> Iterator[Search]:
         return
     schedule = fused_schedule(problem.network, problem.schedule)
     if schedule is not None:
-        yield Search(replace(problem, fused=schedule)).run_given([search.best.layout.placement])
+        placement = search.best.layout.placement
+        found = Search(replace(problem, fused=schedule)).run_given([placement])
+        yield found if found.best is not None else found.run_as(placement)
 
 
 def _promising(found: Iterable[Search]) -> list[Search]:

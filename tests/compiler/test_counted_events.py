@@ -114,7 +114,7 @@ def test_bursts_cost_more_than_the_same_events_spread_evenly() -> None:
     counts = counts_of(made, steps, batch)
     even = {name: np.full_like(some, round(float(some.mean()))) for name, some in counts.items()}
     burst, calm = (
-        make_plan(made, machine(6), steps=steps, batch=batch, counts=c, capacity=10_000, effort=0, fused=False).cycles for c in (counts, even)
+        make_plan(made, machine(6), steps=steps, batch=batch, counts=c, capacity=10_000, effort=0).cycles for c in (counts, even)
     )
     assert burst > calm
 
