@@ -33,6 +33,8 @@ struct VertexType {
   bool multi;
   std::uint32_t size;
   std::uint32_t codeBytes;
+  /// Functions that several types call: name and bytes.
+  std::vector<std::pair<std::string, std::uint32_t>> sharedCode;
   void (*compute)(void *);
   std::vector<Field> fields;
   std::uint32_t fieldIndex(const std::string &field) const;
