@@ -43,13 +43,19 @@ def block_bytes(
     found["gradients"] = found["gradients"] + FLOAT * shares * (learned * neurons + learned_scalars(layer) * groups)
     partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
     found["gradients"] = found["gradients"] + FLOAT * samples * partials * groups
-    masks = sum(mask_words(neurons, cut.columns, near=source in problem.windowed) for source in layer.sent if source.kind == "spikes")
-    found["history"] = found["history"] + FLOAT * samples * masks * (1 + problem.segments.boundaries)
+    copies = 1 + problem.segments.boundaries + (problem.fused is not None)
+    found["history"] = found["history"] + copies * masks_bytes(problem, layer, cut, neurons, samples)
     parts = [indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups))]
     parts += [owned_estimate(problem, layer, neurons, cut.replicas)] if owned else []
     for name, size in (item for part in parts for item in part.items()):
         found[name] = found.get(name, 0 * groups) + size
     return found
+
+
+def masks_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any) -> Any:
+    """Bytes of the spike masks that a tile sends in a step."""
+    words = sum(mask_words(neurons, cut.columns, near=source in problem.windowed) for source in layer.sent if source.kind == "spikes")
+    return FLOAT * samples * words
 
 
 def _weights(problem: Problem, layer: Layer) -> int:

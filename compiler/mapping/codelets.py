@@ -45,6 +45,8 @@ def uses(layout: Layout) -> Iterator[Use]:
         tiles = np.array([relay.tile for relay in relays])
         for key, cost, fields, number in relay_codelets(layout.problem, source):
             yield Use(key, cost, tiles, number, fields)
+        if layout.problem.fused is not None:
+            yield Use("clock", CLOCK_CODE, tiles, 1, 3)
     yield from _single(layout)
     yield from _of_losses(layout)
     yield from _of_reductions(layout)
@@ -82,7 +84,7 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
         if where.replicas > 1:
             shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
             several = np.flatnonzero(shares > 1)
-            yield Use("sum_private", cost, where.tiles[several], len(rows) * groups[several], 3)
+            yield Use("sum_private", cost, where.tiles[several], len(rows) * groups[several], 4)
     if learned_scalars(layer):
         yield Use("update", cost, where.tiles[:1], learned_scalars(layer), fields)
     copied = sum(problem.copies(link) and link.dense for link in layer.outgoing)
@@ -132,7 +134,7 @@ def _of_owners(layout: Layout) -> Iterator[Use]:
         yield Use("update", problem.costs["update"], tiles, 1, 6 + problem.network.moments)
         groups = column_groups(where.tile_neurons, where.columns)
         several = np.flatnonzero(sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples) > 1)
-        yield Use("sum_private", problem.costs["update"], where.tiles[several], groups[several], 3)
+        yield Use("sum_private", problem.costs["update"], where.tiles[several], groups[several], 4)
 
 
 # ---- bytes -------------------------------------------------------------------------------------------------------------------

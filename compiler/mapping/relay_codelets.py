@@ -23,7 +23,7 @@ def relay_codelets(problem: Problem, source: Source) -> Iterator[Codelet]:
             yield _codelet(problem, "relay_values", source, buses, _values_fields(buses, joins and n == 0), forward=n == 0)
         return
     if joins:
-        yield ("relay_compact", source in problem.windowed), problem.costs["relay_compact"], 12, 1
+        yield ("relay_compact", source in problem.windowed), problem.costs["relay_compact"], 12 - (problem.fused is not None), 1
         yield _windows(problem, source, [bus for bus in buses if bus.lag == 1] if bits else buses, joins=True, forward=True)
     listed = [bus for bus in buses if bus.lag != 1] if joins else buses
     if bits:
