@@ -90,6 +90,7 @@ def _build(source: Path, folder: Path, command: Sequence[str], library: Path, cl
     lines = ["popc\t1", "library\tcodelets.so"]
     for vertex in types:
         lines.append("\t".join(map(str, ("vertex", vertex.name, vertex.kind, vertex.size, vertex.address, vertex.code_bytes))))
+        lines += [f"code\t{name}\t{size}" for name, size in vertex.shared_code.items()]
         lines += [
             "\t".join(map(str, ("field", f.name, f.offset, f.kind, f.direction, f.type, f.layout, f.alignment))) for f in vertex.fields
         ]

@@ -7,12 +7,13 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.mapping.block_memory import FLOAT, block_bytes
+from snnc.compiler.mapping.codelets import codelet_bytes
 from snnc.compiler.mapping.gradient_traffic import reduced_bytes
 from snnc.compiler.mapping.grouping import Ints
-from snnc.compiler.mapping.predict import Step
+from snnc.compiler.mapping.predict import Step, fragments_without_runs
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.traffic import Layout
-from snnc.compiler.mapping.vertex_memory import vertex_bytes
+from snnc.compiler.mapping.vertex_memory import constant_bytes
 
 CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "vertices", "code")
 
@@ -42,9 +43,11 @@ def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
     buffers = [step.traffic.received + sum(traffic.sent for traffic in step.after) for step in steps if step.vertices]
     received = np.max(buffers, axis=0)
     fragments = np.sum([traffic.fragments for step in steps for traffic in (step.traffic, *step.after)], axis=0)
+    fragments += fragments_without_runs(layout)
     found["exchange"] += received.astype(np.int64)
-    found["code"] += used * problem.target.fixed_tile_bytes + (fragments * problem.target.fragment_code_bytes).astype(np.int64)
-    found["vertices"] += vertex_bytes(layout)
+    code, vertices = codelet_bytes(layout)
+    found["code"] += code + used * problem.target.fixed_tile_bytes + (fragments * problem.target.fragment_code_bytes).astype(np.int64)
+    found["vertices"] += vertices + constant_bytes(layout)
     return found
 
 

@@ -339,6 +339,16 @@ def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
     )
 
 
+def fragments_without_runs(layout: Layout) -> Floats:
+    """Fragments of further windows that nobody is expected to need: the program has their exchanges all the same."""
+    problem, found = layout.problem, np.zeros(layout.problem.target.tiles)
+    for backward in (False, True) if problem.training else (False,):
+        if problem.limited(backward=backward) and not round(problem.further_windows(backward=backward)):
+            for traffic in (windows_to_blocks(layout, backward=backward), Traffic.none(problem)):
+                found += with_clock(layout, traffic).fragments
+    return found
+
+
 def _next_load(layout: Layout, part: str) -> Load:
     """Relays of limited buses show their next windows."""
     problem, load, backward = layout.problem, Load(layout.problem), part == "backward"
