@@ -15,6 +15,7 @@ CODES: Final[Mapping[str, str]] = {
     "recompute: relays": r"F1\b",
     "recompute: windows": r"F1b\b",
     "recompute: neurons": r"F2\b",
+    "forward: initial states": r"F0\b",
     "forward: relays": r"F1\b",
     "forward: windows": r"F1b\b",
     "forward: neurons": r"F2\b",

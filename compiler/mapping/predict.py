@@ -79,6 +79,7 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     problem = layout.problem
     runs = problem.schedule.iterations(problem.steps)
     found = [
+        *_initial_states(layout),
         _clock_copy(layout, "forward: start", "forward"),
         Step("forward: relays", "forward", runs, relay_load(layout, "masks"), with_clock(layout, masks_to_relays(layout))),
         *_joined_windows(layout, runs),
@@ -108,6 +109,18 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
         *_update_steps(layout),
         *_copy_steps(layout),
     )
+
+
+def _initial_states(layout: Layout) -> tuple[Step, ...]:
+    """The states before step 0 are copied to where the first step reads them; with recompute, they are a boundary that is restored."""
+    problem, held = layout.problem, np.zeros(layout.problem.target.tiles)
+    for layer in problem.network.layers:
+        where = layout.range_of(layer)
+        np.add.at(held, where.tiles, FLOAT * len(layer.kernel.states) * where.tile_neurons * where.tile_samples)
+    if problem.segment or not held.any():
+        return ()
+    local = local_copy_cycles(float(held.max()))
+    return (Step("forward: initial states", "forward", 1, Load(problem), Traffic.none(problem), local=local),)
 
 
 def _again_steps(layout: Layout) -> tuple[Step, ...]:
