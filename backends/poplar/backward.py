@@ -52,7 +52,7 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
     back = [link for link in incoming(net, population.id) if link.returned]
     both = [link for link in incoming(net, population.id) if link.read_backward or link.returned]
     fields = [
-        *clock_fields(net, population.id),
+        *clock_fields(net, population.id, forward=False),
         *bus_fields(net, both, backward=True),
         *gradient_fields(net, links),
         *weight_fields(net, back),
@@ -270,7 +270,7 @@ def _add_weight_round(net: Network, assembly: Assembly, population: PopulationIn
         return
     ports = sorted({link.connection.port for link in both})
     fields = [
-        *clock_fields(net, population.id),
+        *clock_fields(net, population.id, forward=False),
         *bus_fields(net, both, backward=True),
         *gradient_fields(net, links),
         *weight_fields(net, back),

@@ -179,7 +179,9 @@ LOSS_TITLES: Final = {"loss_scores": "L1 scores", "loss_samples": "L1 loss"}
 
 
 def _compute_sets(net: Network) -> list[dict[str, str]]:
-    names = {"relay_forward": "F1 relay", **({JOIN: "F1b windows"} if joins(net) else {}), "forward_neurons": "F2 neurons"}
+    first = {} if net.fused else {"relay_forward": "F1 relay"}
+    both = "F2 relays and neurons" if net.fused else "F2 neurons"
+    names = {**first, **({JOIN: "F1b windows"} if joins(net) else {}), "forward_neurons": both}
     if net.rounds:
         names |= {
             "forward_decide": "FD further windows?",

@@ -44,11 +44,11 @@ FORWARD: Final = BlockVertex(
 GATHER: Final = BlockVertex("gather", "Gather", "Adds a further window to the currents.", "forward_gather", "gather")
 
 
-def clock_fields(net: Network, population: str, clock: str = "second_clock") -> list[Field]:
+def clock_fields(net: Network, population: str, *, forward: bool) -> list[Field]:
     """When and on what a block's vertex works."""
     return [
-        scalar("Input", "int", "k", clock),
-        integer("stage", net.stages[population]),
+        scalar("Input", "int", "k", "second_clock"),
+        integer("stage", (net.forward_stages if forward else net.stages)[population]),
         integer("interval", "INTERVAL"),
         integer("steps", "STEPS"),
         number("samples", "b.samples"),
@@ -65,7 +65,8 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
     """Add the variables and vertices of ``F2 neurons`` for one population, and of its further windows."""
     step, kernel = net.step(population.id), population.kernel
     links = incoming(net, population.id)
-    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *weight_fields(net, links)]
+    fields = [*clock_fields(net, population.id, forward=True), *first_field(net, population.id)]
+    fields += [*bus_fields(net, links), *weight_fields(net, links)]
     ports, port_fields = _ports(net, assembly, population, any(link.limited for link in links))
     fields += port_fields
     places = {f"i{p['index']}": f"current{p['index']}[n]" for p in ports}
@@ -213,7 +214,8 @@ def _records(net: Network, assembly: Assembly, population: PopulationInfo, step:
 def _add_gather(net: Network, assembly: Assembly, population: PopulationInfo) -> None:
     links = [link for link in incoming(net, population.id) if link.limited]
     ports = sorted({link.connection.port for link in links})
-    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *weight_fields(net, links)]
+    fields = [*clock_fields(net, population.id, forward=True), *first_field(net, population.id)]
+    fields += [*bus_fields(net, links), *weight_fields(net, links)]
     fields += [vector("InOut", "float", f"current{p}", f"{population.ports[p]}[b.index]") for p in ports]
     body: Body = {"ports": [{"index": p} for p in ports], "incoming": [link.body() for link in links]}
     GATHER.add(net, assembly, population, "forward", fields, body)

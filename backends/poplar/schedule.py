@@ -13,7 +13,7 @@ from snnc.backends.poplar.parameters import WEIGHT_ROWS
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, scalar, vector
 from snnc.backends.poplar.recompute import RESTORE, SAVE
 from snnc.backends.poplar.relay_segments import counters, keep_count
-from snnc.backends.poplar.relays import JOIN, joins
+from snnc.backends.poplar.relays import JOIN, joins, masks_for_relays
 from snnc.backends.printing import c_literal
 from snnc.compiler.optimizers import Adam, Optimizer
 
@@ -26,7 +26,8 @@ def add_clocks(net: Network, assembly: Assembly) -> None:
     """Two counters take turns, so that none is read and written in one compute set."""
     for name in ("first_clock", "second_clock"):
         assembly.variable("Tensor", name, f'layout.on_tile(poplar::INT, {{}}, "{name}", {_TILE})', "the iteration k")
-    sets = [("relay_forward", "forward_neurons", 1)] + ([("relay_backward", "backward_neurons", -1)] if net.training else [])
+    forward = (JOIN if net.fused else "relay_forward", "forward_neurons", 1)
+    sets = [forward] + ([("relay_backward", "backward_neurons", -1)] if net.training else [])
     for first, second, step in sets:
         for compute_set, source, target, add in ((first, "first_clock", "second_clock", 0), (second, "second_clock", "first_clock", step)):
             fields = (scalar("Input", "int", "from", source), scalar("Output", "int", "to", target), integer("add", add))
@@ -77,7 +78,7 @@ def programs(net: Network, assembly: Assembly) -> list[str]:
         'to_replicas.end(refresh, "U2 replicas");',
         'to_readers.end(refresh, "U2 shared numbers");',
         *([f"refresh.add(Execute({WEIGHT_ROWS}));"] if net.copied_rows else []),
-        f"Sequence forward_step{{Execute(relay_forward){f', Execute({JOIN})' if joins(net) else ''}}};",
+        *_relays_first(net),
     ]
     if net.rounds:
         lines += [
@@ -108,8 +109,31 @@ def programs(net: Network, assembly: Assembly) -> list[str]:
     ]
 
 
+def _relays_first(net: Network) -> list[str]:
+    """What relays do in an iteration before neurons; where they look for spikes beside them, blocks copy what these are looked for in."""
+    if not net.fused:
+        return [f"Sequence forward_step{{Execute(relay_forward){f', Execute({JOIN})' if joins(net) else ''}}};"]
+    searched = [store for store in net.stores.values() if not store.external]
+    return [
+        "Copies masks;",
+        *(f"masks.add({store.buffer}_mask.whole(), {masks_for_relays(store)}.whole());" for store in searched),
+        f"Sequence forward_step{{Execute({JOIN})}};",
+        'masks.end(forward_step, "F1 masks");',
+    ]
+
+
 def _forward(net: Network, assembly: Assembly) -> list[str]:
     """All iterations; with recompute, what the next segment begins with is kept where a segment ends."""
+    if net.fused:
+        iterations = ", ".join(f"{buffer}_iteration.all" for buffer in net.stores)
+        return [
+            f"const Tensor iterations = poplar::concat(std::vector<Tensor>{{{iterations}}});",
+            *_begun(assembly, "forward"),
+            'initial_states.end(forward, "F0 initial states");',
+            "forward.add(Sequence{load_inputs, Copy(constant(0), first_clock),",
+            '                     Copy(constant(0).expand({0}).broadcast(iterations.numElements(), 0), iterations, false, "F0 counters"),',
+            f"                     Repeat({net.forward_iterations}, forward_step)}});",
+        ]
     if not net.plan.segment:
         return [
             *_begun(assembly, "forward"),

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.gradient_counts import returned_buses
 from snnc.compiler.mapping.grouping import Ints, ceil_div, column_groups, mask_words, sample_groups
-from snnc.compiler.mapping.indexed_cycles import Holdings, estimated, indexed_bytes, rows_read
+from snnc.compiler.mapping.indexed_cycles import Holdings, estimated, indexed_bytes, owned_estimate, rows_read
 from snnc.compiler.mapping.lifetimes import AGAIN_NEURONS, BACKWARD, BACKWARD_NEURONS, FORWARD_NEURONS, OPTIMISER, Held, most, stages_of
 from snnc.compiler.mapping.network import Layer, learned_elements, learned_scalars
 from snnc.compiler.mapping.problem import Problem
@@ -19,12 +19,15 @@ Kept: TypeAlias = tuple[str, str]
 """Category and lifetime."""
 
 
-def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any, holdings: Holdings | None = None) -> dict[Kept, Ints]:
+def block_bytes(
+    problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any, holdings: Holdings | None = None, *, owned: bool = True
+) -> dict[Kept, Ints]:
     """Return (category, lifetime) -> bytes on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
 
     Categories are those of :class:`snnc.compiler.plan.Plan`, lifetimes those of :mod:`snnc.compiler.mapping.lifetimes`. A replica keeps
     the optimiser state of its share of the parameters. `holdings` tells what the tables of indexed connections hold; by default it is
-    estimated.
+    estimated. With `owned`, a tile's share of the weights of indexed connections that somebody has to update is counted as if all tiles
+    had alike.
     """
     groups = column_groups(neurons, cut.columns)
     shares = sample_groups(neurons, cut.columns, problem.target.workers, samples)
@@ -32,7 +35,6 @@ def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples:
     scalars = layer.scalar_parameters + sum(link.weight_elements == 1 for link in layer.incoming)
     own, copies = _weights(layer), _copies(problem, layer) if problem.training else 0
     partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
-    masks = sum(mask_words(neurons, cut.columns, near=source in problem.windowed) for source in layer.sent if source.kind == "spikes")
     floats: dict[Kept, Any] = {key: each * samples * neurons for key, each in (_states(problem, layer) | _adjoints(problem, layer)).items()}
     floats["records", "always"] = problem.steps * layer.records * samples * neurons
     floats["records", "record adjoints"] = problem.steps * bool(layer.adjoint_outputs) * samples * neurons
@@ -43,12 +45,21 @@ def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples:
     floats["gradients", "always"] = learned * neurons + shares * learned_scalars(layer) * groups
     floats["gradients", "private gradients" if cut.replicas > 1 else "gradients"] = (shares - 1) * learned * neurons
     floats["gradients", "backward"] = floats.get(("gradients", "backward"), 0) + samples * partials * groups
-    floats["history", "forward"] = floats["history", "forward"] + samples * masks
-    floats["history", "sequence"] = floats["history", "sequence"] + samples * masks * problem.segments.boundaries
     found: dict[Kept, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
-    for key, size in indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups)).items():
+    masks = masks_bytes(problem, layer, cut, neurons, samples)
+    found["history", "forward"] = found["history", "forward"] + masks * (1 + (problem.fused is not None))
+    found["history", "sequence"] = found["history", "sequence"] + masks * problem.segments.boundaries
+    parts = [indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups))]
+    parts += [owned_estimate(problem, layer, neurons, cut.replicas)] if owned else []
+    for key, size in (item for part in parts for item in part.items()):
         found[key] = found.get(key, 0 * groups) + size
     return found
+
+
+def masks_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any) -> Any:
+    """Bytes of the spike masks that a tile sends in a step."""
+    words = sum(mask_words(neurons, cut.columns, near=source in problem.windowed) for source in layer.sent if source.kind == "spikes")
+    return FLOAT * samples * words
 
 
 def most_bytes(problem: Problem, held: Held, more: Mapping[str, Any] | None = None) -> Ints:

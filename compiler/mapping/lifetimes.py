@@ -65,6 +65,8 @@ def stage_of(part: str, name: str) -> str:
     """Return the stage of a superstep: its part, but for those that hold more or less than the rest of it."""
     if name in STAGES:
         return name
+    if part in (FORWARD, AGAIN) and name.endswith("neurons"):
+        return f"{part}: neurons"
     # What further windows add to gradients needs the deltas of the neurons.
     return BACKWARD_NEURONS if part == "backward" and name.endswith("windows") else part
 

@@ -109,8 +109,11 @@ def memory_of(layout: Layout, steps: Sequence[Step]) -> Memory:
         where = layout.range_of(layer)
         used[where.tiles] = True
         held = layout.holdings(layer)
-        for kept, size in block_bytes(problem, layer, layout.cut_of(layer), where.tile_neurons, where.tile_samples, held).items():
+        cut, of_tile = layout.cut_of(layer), (where.tile_neurons, where.tile_samples)
+        for kept, size in block_bytes(problem, layer, cut, *of_tile, held, owned=not layout.exact).items():
             add(kept, where.tiles, size)
+    for category, tiles, size in _owned(layout):
+        add((category, "always"), tiles, size)
     for source, relays in layout.relays.items():
         tiles, samples = np.array([(relay.tile, relay.samples) for relay in relays], dtype=np.int64).T
         used[tiles] = True
@@ -138,6 +141,16 @@ def _buffers(step: Step) -> Ints:
         return np.zeros(step.traffic.received.shape, dtype=np.int64)
     found: Ints = (step.traffic.received + sum(traffic.sent for traffic in step.after)).astype(np.int64)
     return found
+
+
+def _owned(layout: Layout) -> Iterator[tuple[str, Ints, Ints]]:
+    """Weights of indexed connections with the tiles that own them: what all their copies come from, the sum of gradients, moments."""
+    for one in layout.copied if layout.exact else ():
+        size = FLOAT * one.owners.count
+        yield "weights", one.owners.tile, size
+        if one.link.weight_gradient:
+            yield "gradients", one.owners.tile, size
+            yield "optimiser", one.owners.tile, layout.problem.network.moments * size
 
 
 def _loss_bytes(problem: Problem) -> dict[str, int]:

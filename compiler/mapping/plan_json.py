@@ -33,6 +33,7 @@ _PLAIN: Final = (
     "host_bytes",
     "segment",
     "unshared_bytes",
+    "latency",
 )
 _RELAY: Final = ("tile", "sample", "samples")
 _SUM: Final = ("tile", "part", "sample", "samples", "entry", "entries", "first", "producers")
