@@ -269,7 +269,7 @@ class Plan:
     host_bytes: int = 0
     """What the host streams to the chips before the first iteration: inputs of all steps and labels. Nothing overlaps with it."""
     memory_over_time: tuple[MemoryPhase, ...] = ()
-    """What is live in each kind of superstep, in order; see docs/explanation/memory.md."""
+    """What is live in each kind of superstep, in order; see docs/decisions/0013-memory-over-time.md."""
     unshared_bytes: int = 0
     """What the fullest tile would hold if all that it ever holds had room of its own."""
     segment: int = 0
