@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 
@@ -11,7 +12,10 @@ from snnc.compiler.step_operations import (
     Arrival,
     BackwardOp,
     BiasGradient,
+    Convolve,
     ConvolveBiasGradient,
+    ConvolveInputGradient,
+    ConvolveWeightGradient,
     CutGradient,
     Dense,
     DenseInputGradient,
@@ -95,6 +99,18 @@ class Statements:
             self.forward.append(f"add_bias(w, {op.target}, t, {getattr(op, 'bias')}.value.data(), {self.biased[c]});")
 
     @add.register
+    def _convolve(self, op: Convolve) -> None:
+        c, windows = op.connection, op.windows
+        outputs = self.storage.program.buffers[op.weight].shape[0]
+        pairs = (windows.size, windows.output, windows.kernel, windows.stride, [before for before, _ in windows.padding], windows.dilation)
+        numbers = [str(windows.channels), str(outputs), str(op.groups)]
+        numbers += ["{" + ", ".join(map(str, _planar(pair, n))) + "}" for pair, n in zip(pairs, (1, 1, 1, 1, 0, 1), strict=True)]
+        self.kernels.append(f"Convolution {c}{{{{{', '.join(numbers)}}}}};")
+        bias = f"&{op.bias}" if op.bias is not None else "nullptr"
+        source = f"{op.source.buffer}, {_before('t', op.source)}"
+        self.forward.append(f"{c}.forward(w, {source}, {op.weight}, {bias}, {op.target}, t, scratch);")
+
+    @add.register
     def _neuron_step(self, op: NeuronStep) -> None:
         kernel = next(p.kernel for p in self.storage.program.populations if p.id == op.population)
         arguments = [f"{a}.value.data()" for a in op.parameters]
@@ -158,8 +174,24 @@ class Statements:
         self.prepare.append(f"{c}.pack({op.weight}, worker, workers);")
         self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, d_{op.source.buffer}, {op.source.delay});")
 
-    @add.register(ConvolveBiasGradient | RescaleBiasGradient)
-    def _indexed_bias(self, op: ConvolveBiasGradient | RescaleBiasGradient) -> None:
+    @add.register
+    def _convolve_weight(self, op: ConvolveWeightGradient) -> None:
+        given = f"{op.source.buffer}, {op.source.delay}, d_{op.target}, t, {_gradient(op.gradient)}"
+        self.backward.append(f"{op.connection}.weight_gradient(w, {given}, scratch);")
+
+    @add.register
+    def _convolve_bias(self, op: ConvolveBiasGradient) -> None:
+        self.backward.append(f"{op.connection}.bias_gradient(w, d_{op.target}, t, {_gradient(op.gradient)});")
+
+    @add.register
+    def _convolve_input(self, op: ConvolveInputGradient) -> None:
+        c = op.connection
+        self.setup.append(f"{c}.keep_packed();")
+        self.prepare.append(f"{c}.pack({op.weight}, worker, workers);")
+        self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, d_{op.source.buffer}, {op.source.delay}, scratch);")
+
+    @add.register
+    def _indexed_bias(self, op: RescaleBiasGradient) -> None:
         self.backward.append(f"add_bias_gradient(w, d_{op.target}, t, {_gradient(op.gradient)}, {self.biased[op.connection]});")
 
     @add.register(CutGradient | SurroundGradient)
@@ -185,6 +217,11 @@ class Statements:
 def _before(step: str, source: Value) -> str:
     """The step that is read."""
     return f"{step} - {source.delay}" if source.delay else step
+
+
+def _planar(numbers: Sequence[int], missing: int) -> tuple[int, int]:
+    """Two axes; a lone one is the second."""
+    return (missing, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
 
 
 def _gradient(name: str) -> str:
