@@ -192,7 +192,8 @@ def main() -> None:
             rows.append(row)
             print(
                 f"{row['workload']:6} {row['engine']:9} median {row['ms_median']:8.2f} ms, fastest {row['ms_min']:8.2f} ms; "
-                f"processor time {row['ms_processor']:8.2f} ms; x{row['ratio']:.1f}, of processor time x{row['ratio_of_processor_time']:.1f}"
+                f"processor time {row['ms_processor']:8.2f} ms; "
+                f"x{row['ratio']:.1f}, of processor time x{row['ratio_of_processor_time']:.1f}"
             )
     if chosen.json:
         chosen.json.write_text(json.dumps({"rows": rows}, indent=1) + "\n")

@@ -34,7 +34,7 @@ def test_onnx_files_give_the_outputs_of_the_reference(name):
         states = {k[5:]: z[k] for k in z.files if k.startswith("init_")} if not prefix else {}
         if feeds:
             known = {i: a for i, a in feeds.items() if i in graph.nx}
-            runs.append((known, {s: a for s, a in (states | {i: a for i, a in feeds.items() if i in graph.state_inputs}).items()}))
+            runs.append((known, states | {i: a for i, a in feeds.items() if i in graph.state_inputs}))
     compare(lower(graph), runs)
 
 
