@@ -153,6 +153,23 @@ void stampCycles(EngineData &engine, const Op &op) {
   std::memcpy(op.stamp, &now, sizeof now);
 }
 
+/// Follows what one operation reads and writes.
+void followDefined(EngineData &engine, std::uint32_t number, bool before) {
+  UndefinedElements &elements = *engine.undefined;
+  const Op &op = engine.ops[number];
+  const auto &[source, destination] = engine.touched.at(number);
+  const auto user = [&] { return op.message.empty() ? std::string("the program") : "'" + op.message + "'"; };
+  if (op.kind == ProgramKind::Execute) {
+    const Superstep &step = *engine.supersteps[op.number];
+    return before ? elements.beforeStep(step) : elements.afterStep(step);
+  }
+  if (op.kind == ProgramKind::Copy)
+    return before ? void() : elements.copy(source, destination);
+  if (before)
+    return elements.require(source, user);
+  op.kind == ProgramKind::WriteUndef ? elements.undefine(destination) : elements.define(destination);
+}
+
 /// What one replica does on its own.
 void runLeaf(EngineData &engine, std::uint32_t number) {
   const Op &op = engine.ops[number];
@@ -209,8 +226,13 @@ void runOp(EngineData &engine, std::uint32_t number) {
   case ProgramKind::AssumeEqual:
     return requireEqual(engine, op.number);
   default:
-    for (EngineData *replica : engine.replicas)
+    for (EngineData *replica : engine.replicas) {
+      if (replica->undefined)
+        followDefined(*replica, number, true);
       runLeaf(*replica, number);
+      if (replica->undefined)
+        followDefined(*replica, number, false);
+    }
   }
 }
 

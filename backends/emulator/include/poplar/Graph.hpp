@@ -16,6 +16,7 @@
 #include <poplar/Interval.hpp>
 #include <poplar/Program.hpp>
 #include <poplar/ReplicatedStreamMode.hpp>
+#include <poplar/StandardIncludes.hpp>
 #include <poplar/Target.hpp>
 #include <poplar/Tensor.hpp>
 #include <poplar/TensorCloneMethod.hpp>
