@@ -31,7 +31,9 @@ class WithProgramArguments(TyperCommand):
 
 def emulate(
     ctx: typer.Context,
-    sources: Annotated[list[Path] | None, typer.Argument(help="The host program, then codelets and further host code.", metavar="FILE…")] = None,
+    sources: Annotated[
+        list[Path] | None, typer.Argument(help="The host program, then codelets and further host code.", metavar="FILE…")
+    ] = None,
     include: Annotated[list[Path] | None, typer.Option("-I", "--include", help="A folder for #include; may be given again.")] = None,
     define: Annotated[list[str] | None, typer.Option("-D", "--define", help="NAME or NAME=VALUE; may be given again.")] = None,
     flag: Annotated[list[str] | None, typer.Option("--flag", help="A flag for the C++ compiler, such as --flag=-lm.")] = None,
@@ -43,7 +45,9 @@ def emulate(
     lenient_memory: Annotated[bool, typer.Option("--lenient-memory", help="Too much on a tile is only a warning.")] = False,
     profile: Annotated[Path | None, typer.Option("--profile", help="Write the profile of the run there, as JSON.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Copy the built program there and do not run it.")] = None,
-    prefix: Annotated[bool, typer.Option("--prefix", help="Print the install prefix for CMake and Makefiles, and do nothing else.")] = False,
+    prefix: Annotated[
+        bool, typer.Option("--prefix", help="Print the install prefix for CMake and Makefiles, and do nothing else.")
+    ] = False,
 ) -> None:
     """Build a Poplar program against the emulator and run it; its output and exit code are passed on.
 

@@ -183,6 +183,18 @@ def compile_program(
     kind = ["-shared"] if shared else []
     names = [str(s) for s in sources]
     run_compiler(
-        [*command, *common_flags(command), *flags, *kind, "-isystem", str(include_dir()), *_fallback(complete), *names, "-o", str(output), *link],
+        [
+            *command,
+            *common_flags(command),
+            *flags,
+            *kind,
+            "-isystem",
+            str(include_dir()),
+            *_fallback(complete),
+            *names,
+            "-o",
+            str(output),
+            *link,
+        ],
         ", ".join(Path(n).name for n in names),
     )

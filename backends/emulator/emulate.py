@@ -118,7 +118,9 @@ def build_program(
         "SNNC_CODELET_PATH": str(host[0].resolve().parent),
         "SNNC_CODELET_EXTRA_FLAGS": shlex.join(both),
     }
-    return Program(_built(host, [*both, *(f for f in flags if not f.startswith("-l"))], [f for f in flags if f.startswith("-l")]), environment)
+    return Program(
+        _built(host, [*both, *(f for f in flags if not f.startswith("-l"))], [f for f in flags if f.startswith("-l")]), environment
+    )
 
 
 def _sort(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
@@ -155,6 +157,8 @@ def run_program(program: Program, arguments: Sequence[str] = (), *, ipu: str = "
 
     Parameters
     ----------
+    program
+        What `build_program` returned.
     arguments
         Of the program.
     ipu

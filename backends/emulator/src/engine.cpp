@@ -56,6 +56,12 @@ bool allowsTooMuch(const OptionFlags &options) {
   return isSet("SNNC_LENIENT_MEMORY") || (options.contains("debug.allowOutOfMemory") && options.at("debug.allowOutOfMemory") == "true");
 }
 
+/// A buffer for each stream of its own lets the host run ahead, unless it is told not to.
+bool prefetches(const OptionFlags &options) {
+  const auto is = [&](const char *option, const char *value) { return options.contains(option) && options.at(option) == value; };
+  return is("exchange.streamBufferOverlap", "none") && !is("exchange.enablePrefetch", "false");
+}
+
 /// Where the profile is written when the engine ends: $SNNC_PROFILE, or by the autoReport options; else nowhere.
 std::string profilePath(const OptionFlags &options) {
   if (const char *path = std::getenv("SNNC_PROFILE"))
@@ -125,6 +131,8 @@ void Engine::build(std::shared_ptr<core::GraphData> graph, ArrayRef<program::Pro
     data_->replicas[replica]->replicas = data_->replicas;
   }
   data_->profilePath = core::profilePath(options);
+  for (core::EngineData *replica : data_->replicas)
+    replica->prefetches = core::prefetches(options);
 }
 
 Executable compileGraph(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &options, ProgressFunc progress) {

@@ -113,6 +113,8 @@ struct EngineData {
   std::vector<EngineData *> replicas;
   std::vector<std::unique_ptr<EngineData>> others;
   unsigned replica = 0;
+  /// Whether callbacks are asked ahead of time.
+  bool prefetches = true;
   std::map<std::string, HostAccess> handles;
   std::vector<StreamConnection> connections;
   std::vector<TileMemory> memory;

@@ -72,10 +72,11 @@ void runCopy(EngineData &engine, CopyStep &step) {
 void moveHost(EngineData &engine, StreamStep &step, StreamConnection &to) {
   char *data = step.buffer.data();
   const auto own = to.byReplica.find(engine.replica);
-  if (own != to.byReplica.end()) {
-    own->second(data);
-  } else if (to.callback) {
-    (*to.callback)(data);
+  StreamCallbackHandle *callback = own != to.byReplica.end() ? &own->second : to.callback ? &*to.callback : nullptr;
+  if (callback) {
+    (*callback)(data, step.bytes);
+    if (step.toDevice && engine.prefetches)
+      callback->prefetch(step.bytes);
   } else {
     (step.toDevice ? std::memcpy(data, to.next, step.bytes) : std::memcpy(to.next, data, step.bytes));
     to.next += to.fixed ? 0 : step.bytes;

@@ -31,6 +31,11 @@ public:
       : Engine(graph, ArrayRef<program::Program>(programs), options) {}
   Engine(const Graph &graph, std::initializer_list<program::Program> programs, const OptionFlags &options = {})
       : Engine(graph, ArrayRef<program::Program>(programs.begin(), programs.size()), options) {}
+  Engine(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &options, const ProgressFunc &progress)
+      : Engine(graph, programs, options) {
+    if (progress)
+      progress(1, 1);
+  }
   Engine(const Executable &executable, const OptionFlags &options = {});
   Engine(Engine &&) noexcept;
   Engine &operator=(Engine &&) noexcept;

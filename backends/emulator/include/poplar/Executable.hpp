@@ -3,6 +3,7 @@
 #define SNNC_POPLAR_EXECUTABLE_HPP
 
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <vector>
 
@@ -19,6 +20,9 @@ using ProgressFunc = std::function<void(int, int)>;
 class Executable {
 public:
   Executable() = default;
+  /// The emulator cannot write executables to files, nor read them: both throw poplar_error.
+  void serialize(std::ostream &stream) const;
+  static Executable deserialize(std::istream &stream);
   bool valid() const { return graph_ != nullptr; }
 
   /// Of the emulator itself.
