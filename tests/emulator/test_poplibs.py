@@ -21,7 +21,7 @@ def results(text):
 def check(found, expected, rtol=2e-6, atol=1e-6):
     assert set(found) == set(expected)
     for name, values in expected.items():
-        np.testing.assert_allclose(found[name], np.ravel(values), rtol=rtol, atol=atol, err_msg=name)
+        np.testing.assert_allclose(found[name], np.ravel(np.asarray(values, float)), rtol=rtol, atol=atol, err_msg=name)
 
 
 def softmax(x):

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "engine_data.hpp"
+#include "spoil.hpp"
 
 namespace poplar {
 
@@ -90,6 +91,7 @@ std::unique_ptr<EngineData> makeEngine(const std::shared_ptr<GraphData> &graph, 
 
 void initialise(EngineData &engine) {
   engine.storage.initialise(*engine.graph);
+  spoil(engine, engine.deadAtStart);
   if (engine.undefined)
     engine.undefined->clear();
   for (std::uint32_t variable : engine.graph->replicaIndices)

@@ -75,6 +75,8 @@ struct Op {
   std::vector<std::int32_t> cases;
   bool hasDefault = false;
   std::string message;
+  /// What it reads and writes itself, vertices aside.
+  Tensor source, destination;
   /// Of a cycle stamp: where it goes, and the stamp that is taken from it.
   char *stamp = nullptr;
   const char *since = nullptr;
@@ -118,6 +120,10 @@ struct EngineData {
   std::map<std::string, HostAccess> handles;
   std::vector<StreamConnection> connections;
   std::vector<TileMemory> memory;
+  std::vector<MemoryPoint> memoryOverTime;
+  /// Where dead variables are spoilt: by operation, and when the engine is loaded.
+  std::vector<std::vector<std::uint32_t>> dying;
+  std::vector<std::uint32_t> deadAtStart;
   Executor executor;
   std::ostream *printStream;
   bool loaded = false;

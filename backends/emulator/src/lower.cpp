@@ -89,6 +89,8 @@ public:
     op.message = data->name;
     op.cases = data->cases;
     op.hasDefault = data->hasDefault;
+    op.source = data->source;
+    op.destination = data->destination;
     lowerStep(*data, op);
     for (const program::Program &child : data->children)
       op.children.push_back(lower(child));

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "engine_data.hpp"
+#include "spoil.hpp"
 
 namespace poplar::core {
 
@@ -197,7 +198,9 @@ void runLeaf(EngineData &engine, std::uint32_t number) {
 
 } // namespace
 
-void runOp(EngineData &engine, std::uint32_t number) {
+namespace {
+
+void runOne(EngineData &engine, std::uint32_t number) {
   const Op &op = engine.ops[number];
   switch (op.kind) {
   case ProgramKind::Sequence:
@@ -235,6 +238,14 @@ void runOp(EngineData &engine, std::uint32_t number) {
         followDefined(*replica, number, false);
     }
   }
+}
+
+} // namespace
+
+void runOp(EngineData &engine, std::uint32_t number) {
+  runOne(engine, number);
+  if (!engine.dying.empty())
+    spoil(engine, engine.dying[number]);
 }
 
 } // namespace poplar::core
