@@ -51,4 +51,4 @@ def test_callbacks_are_asked_ahead_and_what_was_not_available_is_fetched(cases):
     assert calls.split() == [
         "fetch", "complete", "prefetch", "complete", "prefetch", "complete", "prefetch", "fetch", "complete", "prefetch",
     ]  # fmt: skip
-    assert values == "0 1 2 4"
+    assert values == "0 1 2 4 0 0 0 0"

@@ -101,7 +101,7 @@ const Scenarios scenarios = {
        engine.connectStreamToCallback("in", std::make_unique<Callback>());
        engine.loadAndRun(w.device);
        std::cout << "\n";
-       show(readBack<float>(engine, "a", 4));
+       show(readBack<float>(engine, "a", 8));
      }},
 };
 
