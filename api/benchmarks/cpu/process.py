@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -74,10 +75,8 @@ class Process:
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._errors):
             if stream is not None:
-                try:
+                with suppress(BrokenPipeError):
                     stream.close()
-                except BrokenPipeError:
-                    pass
 
     def __enter__(self) -> Self:
         return self

@@ -4,8 +4,8 @@ Requests (``do``) and answers:
 
 ``open`` (``data``)
     Build the engine on a problem's archive; ``{}``.
-``check`` (``data``, ``steps``, ``out``)
-    Build it, train some steps, write the numbers to an archive; ``{}``.
+``check`` (``data``, ``out``)
+    Build it, train a few steps, write the numbers to an archive; ``{}``.
 ``step``
     One training step; ``{"ms": …, "loss": …}``.
 ``turn`` (``untimed``, ``steps``)
@@ -28,15 +28,17 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from snnc.benchmarks.cpu.engine import Engine
-from snnc.benchmarks.cpu.equality import write_answer
+from snnc.benchmarks.cpu.equality import UPDATES, write_answer
 from snnc.benchmarks.cpu.memory import peak_bytes, reset_peak, resident_bytes
 from snnc.benchmarks.cpu.problem import read_problem
+from snnc.compiler.graph import Array
 
 
 class Worker:
@@ -75,11 +77,12 @@ class Worker:
 
     def _check(self, request: dict[str, Any]) -> None:
         engine = self._make(request["data"])
-        losses, weights = [], []
-        gradients = {}
-        for _ in range(request["steps"]):
+        losses: list[float] = []
+        gradients: list[Mapping[str, Array]] = []
+        weights: list[Mapping[str, Array]] = []
+        for _ in range(UPDATES):
             losses.append(engine.step())
-            gradients = gradients or engine.gradients()
+            gradients.append(engine.gradients())
             weights.append(engine.weights())
         write_answer(Path(request["out"]), losses, gradients, weights)
 
