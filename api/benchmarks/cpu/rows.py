@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from snnc.benchmarks.cpu.runner import Runner
 from snnc.benchmarks.cpu.workloads import Workload
-
-if TYPE_CHECKING:
-    from snnc.benchmarks.cpu.suite import Runner
 
 
 def row(workload: Workload, runner: Runner, activity: float, cosine: float) -> dict[str, Any]:
     """Return the row of an engine.
 
-    ``ms_*`` are of all timed steps, ``ms_spread`` is between the medians of the fastest and of the slowest turn, ``peak_mb`` is the peak over
-    what was resident when the framework was imported, ``loss`` that of the first step, ``activity`` spikes a hidden neuron and step,
-    ``gradient_cosine`` between the gradient that was taken and the exact one.
+    ``ms_*`` are of all timed steps, ``ms_spread`` is between the medians of the fastest and of the slowest turn, ``peak_mb`` is the peak
+    over what was resident when the framework was imported, ``loss`` that of the first step, ``activity`` spikes a hidden neuron and step,
+    ``gradient_cosine`` between the gradient that was taken and the exact one (of the step that is checked).
     """
     process, ms = runner.process, np.array(runner.ms)
     middle = float(np.median(ms))
@@ -43,6 +42,12 @@ def row(workload: Workload, runner: Runner, activity: float, cosine: float) -> d
     }
 
 
-def best_peer(rows: list[dict[str, Any]], key: str) -> dict[str, Any] | None:
-    """Return the row of another framework with the smallest `key`; None where there is none."""
-    return min((r for r in rows if r["engine"] != "snnc"), key=lambda r: float(r[key]), default=None)
+def over_own(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any], key: str) -> float | None:
+    """Return `key` of `one` over that of snnc's exact row of the same workload; None where there is none."""
+    own = next((r for r in rows if r["engine"] == "snnc" and r["mode"] == "exact" and same(r, one)), None)
+    return None if own is None or not own[key] else float(one[key]) / float(own[key])
+
+
+def same(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Whether two rows are of one workload."""
+    return (a["workload"], a["density"]) == (b["workload"], b["density"])

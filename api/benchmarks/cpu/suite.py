@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any, Final
 
 from snnc.benchmarks.cpu.engine import Entry
@@ -17,36 +15,12 @@ from snnc.benchmarks.cpu.oracle import Check, loss_and_activity, make_check
 from snnc.benchmarks.cpu.problem import make_problem, write_problem
 from snnc.benchmarks.cpu.process import EngineError, Process
 from snnc.benchmarks.cpu.rows import row
+from snnc.benchmarks.cpu.runner import Runner
 from snnc.benchmarks.cpu.workloads import Workload
 
-TURN_MS: Final = 100.0
-"""A turn takes about so long, so that short steps are timed as a training loop runs them."""
-MOST_STEPS: Final = 50
-WARM_MS: Final = 50.0
-"""Shorter steps are preceded by an untimed one: threads and caches have slept while others had their turn."""
 TRIALS: Final = 3
 """Turns by which the fastest variant of an engine is found."""
 Tell = Callable[[str], None]
-
-
-@dataclass
-class Runner:
-    """An engine that passed the check: its process, and what was measured."""
-
-    process: Process
-    loss: float
-    ms: list[float] = field(default_factory=list)
-    medians: list[float] = field(default_factory=list)
-    step_ms: float = 0.0
-    peak_mb: float = 0.0
-
-    def turn(self) -> None:
-        """Take one turn."""
-        steps = min(MOST_STEPS, max(1, math.ceil(TURN_MS / max(self.step_ms, 1e-3))))
-        found = self.process.ask("turn", untimed=int(self.step_ms < WARM_MS), steps=steps)["ms"]
-        self.ms += found
-        self.medians.append(median(found))
-        self.step_ms = self.medians[-1]
 
 
 @dataclass(frozen=True)
