@@ -37,6 +37,7 @@ def bench(
     if suite == "cpu":
         _cpu(nets, json_file, plot, listing, [name.strip() for name in engines.split(",") if name.strip()], rounds, threads)
         return
+    _check_only_cpu(engines, rounds, threads)
     from snnc.benchmarks.suites import run, tasks
     from snnc.benchmarks.table import compile_lines, mapping_lines
 
@@ -110,6 +111,13 @@ def _write_data(json_file: Path | None, found: dict[str, Any]) -> None:
     elif json_file is not None:
         with whole_file(json_file) as stream:
             stream.write((json.dumps(found, indent=1, allow_nan=False) + "\n").encode())
+
+
+def _check_only_cpu(engines: str, rounds: int | None, threads: int | None) -> None:
+    from snnc.errors import BenchError
+
+    if engines or rounds is not None or threads is not None:
+        raise BenchError("--engines, --rounds and --threads belong to --suite cpu; the other suites compile and predict, once.")
 
 
 def _check_plot(suite: str, plot: Path | None) -> None:

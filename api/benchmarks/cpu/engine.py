@@ -61,26 +61,27 @@ class Entry:
         return self.mode != "window"
 
 
+_TORCH: Final = ("eager", "one thread", "compiled")
 _HOME: Final = "snnc.benchmarks.cpu.engines"
 MODES: Final = ("exact", "events", "window", "checkpoint")
 ENTRIES: Final = (
     *(Entry("snnc", mode, f"{_HOME}.with_snnc", ("cpu",)) for mode in MODES),
-    Entry("snntorch", "exact", f"{_HOME}.with_snntorch", ("eager", "compiled")),
+    Entry("snntorch", "exact", f"{_HOME}.with_snntorch", _TORCH),
     Entry(
         "norse",
         "exact",
         f"{_HOME}.with_norse",
-        ("eager", "compiled"),
+        _TORCH,
         "its SuperSpike has slope 1: membranes are scaled by 25, and the gradient of the spikes by 1/25",
     ),
     Entry(
         "spikingjelly",
         "exact",
         f"{_HOME}.with_spikingjelly",
-        ("eager", "compiled"),
+        _TORCH,
         "its SuperSpike has slope 1: membranes are scaled by 25; it spikes at v >= 1",
     ),
-    Entry("torch", "exact", f"{_HOME}.with_torch", ("eager", "compiled")),
+    Entry("torch", "exact", f"{_HOME}.with_torch", _TORCH),
     Entry("jax", "exact", f"{_HOME}.with_jax", ("scan", "unrolled")),
 )
 

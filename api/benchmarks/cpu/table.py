@@ -29,7 +29,7 @@ def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, st
     text.append("; ".join(f"{key} {value}" for key, value in machine.items()))
     text.append(
         "all numbers are measured. ms: median of one training step; turns ±: between the medians of the fastest and the slowest turn; "
-        "time/snnc, mem/snnc: over snnc's row of mode exact; peak MB: over what was resident when the framework was imported"
+        "time/snnc, mem/snnc: over snnc's row of mode exact; peak MB: over what was resident when the framework was loaded"
     )
     return text
 

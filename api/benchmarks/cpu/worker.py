@@ -13,7 +13,7 @@ Requests (``do``) and answers:
 ``settle``
     Begin to count the peak of memory; ``{}``.
 ``memory``
-    ``{"peak_mb": …}``: the peak since ``settle`` over what was resident when the framework was imported.
+    ``{"peak_mb": …}``: the peak since ``settle`` over what was resident when the framework was loaded.
 ``stop``
     End.
 
@@ -127,6 +127,7 @@ def _serve(module: str, mode: str, variant: str, threads: int) -> None:
 
     try:
         framework = import_module(module)
+        framework.load()
     except ImportError as error:
         send({"missing": str(error)})
         return
@@ -138,6 +139,8 @@ def _serve(module: str, mode: str, variant: str, threads: int) -> None:
             return
         try:
             send(worker.answer(request))
+        except NotImplementedError as error:
+            send({"error": str(error)})
         except Exception as error:  # whatever a framework raises is an answer: the others are measured all the same
             send({"error": f"{type(error).__name__}: {error}"})
 

@@ -22,6 +22,17 @@ CHUNK = 10
 """Most time steps that one compiled graph holds: a whole sequence takes minutes to compile and runs no faster."""
 
 
+def load() -> None:
+    """Import the compiler, and run every kind of operation once."""
+    import torch._dynamo
+    import torch._inductor.compile_fx
+
+    layers = torch.nn.Sequential(torch.nn.Conv2d(1, 1, 2), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(1, 1))
+    optimizer = torch.optim.Adam(layers.parameters(), fused=True)
+    functional.cross_entropy(layers(torch.zeros(1, 1, 3, 3)), torch.zeros(1, dtype=torch.int64)).backward()
+    optimizer.step()
+
+
 class TorchEngine(ABC):
     """Layer by layer over whole sequences: the product of all inputs with the weights is one call, only what is recurrent is in a loop.
 
@@ -41,6 +52,8 @@ class TorchEngine(ABC):
         self._start = {name: torch.from_numpy(value) for name, value in problem.weights.items()}
         self.parameters = {name: torch.nn.Parameter(value.clone()) for name, value in self._start.items()}
         self._optimizer = torch.optim.Adam(self.parameters.values(), lr=LEARNING_RATE, fused=True)
+        if variant == "one thread":
+            torch.set_num_threads(1)
         steps, self.compiled = self.workload.steps, variant == "compiled"
         self._chunk = next(n for n in range(min(CHUNK, steps), 0, -1) if steps % n == 0) if self.compiled else steps
         self._lif, self._li = self.neurons(_compiled if self.compiled else lambda call: call)

@@ -20,6 +20,11 @@ _BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
 Weights = dict[str, jax.Array]
 
 
+def load() -> None:
+    """Start XLA and compile something."""
+    jax.block_until_ready(jax.jit(jnp.sum)(jnp.zeros(1)))
+
+
 @jax.custom_vjp
 def _spike(x: jax.Array) -> jax.Array:
     return (x > 0).astype(x.dtype)

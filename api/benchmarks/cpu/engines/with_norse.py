@@ -13,8 +13,10 @@ import torch
 from norse.torch.functional.leaky_integrator_box import LIBoxParameters, LIBoxState, li_box_feed_forward_step
 from norse.torch.functional.lif_box import LIFBoxFeedForwardState, LIFBoxParameters, lif_box_feed_forward_step
 
-from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap
+from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load
 from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD
+
+__all__ = ["VERSIONS", "Engine", "load"]
 
 VERSIONS = ("norse", "torch")
 _RATE = 1 - BETA

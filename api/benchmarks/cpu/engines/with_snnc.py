@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import snnc
 from snnc.benchmarks.cpu.network import labelled, labels, network, training
 from snnc.benchmarks.cpu.problem import Problem
-from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE
+from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE, Dense, Workload
 from snnc.compiler.graph import Array
+from snnc.compiling import as_graph, compile_to_folder
+from snnc.options import options
 
 VERSIONS = ("snnc",)
+
+
+def load() -> None:
+    """Import the compiler: emit a network of a neuron."""
+    tiny = Workload("tiny", 1.0, 1, 1, (1,), (Dense(1, True),), 2)
+    with tempfile.TemporaryDirectory() as folder:
+        compile_to_folder(as_graph(network(tiny)), options("cpu", **training(tiny)), Path(folder) / "tiny")
 
 
 class Engine:

@@ -10,8 +10,10 @@ import torch
 from spikingjelly.activation_based import functional, surrogate
 from spikingjelly.activation_based.neuron import LIFNode, NonSpikingLIFNode
 
-from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap
+from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load
 from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD
+
+__all__ = ["VERSIONS", "Engine", "load"]
 
 VERSIONS = ("spikingjelly", "torch")
 _TAU = 1 / (1 - BETA)
