@@ -250,6 +250,9 @@ class Plan:
     """What the host streams to the chips before the first iteration: inputs of all steps and labels. Nothing overlaps with it."""
     segment: int = 0
     """Iterations of a segment whose forward pass runs again before its backward pass; 0: the history of all steps is kept."""
+    latency: int = 1
+    """Iterations that spikes of a population need at least to reach its readers in the forward pass: 2 where relays look for the spikes
+    of one iteration while neurons compute the next. Stages and lags above are those of the backward pass, where it is 1."""
 
     @property
     def segments(self) -> Segments:

@@ -32,6 +32,7 @@ _PLAIN: Final = (
     "strategy",
     "host_bytes",
     "segment",
+    "latency",
 )
 _RELAY: Final = ("tile", "sample", "samples")
 _SUM: Final = ("tile", "part", "sample", "samples", "entry", "entries", "first", "producers")
