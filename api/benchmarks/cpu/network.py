@@ -46,7 +46,8 @@ def training(workload: Workload, window: float | None = None) -> dict[str, Any]:
 
 def labels(workload: Workload) -> dict[str, str]:
     """Return snnc's label of each weight of a :class:`~snnc.benchmarks.cpu.problem.Problem`."""
-    found, source = {}, "input"
+    found: dict[str, str] = {}
+    source = "input"
     for n, layer in enumerate(workload.layers, 1):
         own = f"{source}_to_hidden{n}" + ("_conv" if isinstance(layer, Conv) else "")
         found |= {f"hidden{n}.weight": f"{own}.weight", f"hidden{n}.bias": f"{own}.bias"}

@@ -39,8 +39,8 @@ class Process:
         self.entry, self.variant = entry, variant
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the process
         command = [sys.executable, "-m", "snnc.benchmarks.cpu.worker", entry.module, entry.mode, variant, str(threads)]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._errors}
-        self._process = subprocess.Popen(command, env=environment(threads), **pipes)
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, env=environment(threads), stdin=pipe, stdout=pipe, stderr=self._errors)
         self._buffer = b""
         first = self._read(SECONDS)
         if "missing" in first:

@@ -146,4 +146,4 @@ def _serve(module: str, mode: str, variant: str, threads: int) -> None:
 
 
 if __name__ == "__main__":
-    _serve(*sys.argv[1:4], int(sys.argv[4]))
+    _serve(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))

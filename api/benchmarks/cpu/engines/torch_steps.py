@@ -101,7 +101,7 @@ class TorchEngine(ABC):
                 self.parameters[name].copy_(value)
 
     def _outputs(self) -> torch.Tensor:
-        spikes, steps, batch = self.x, *self.x.shape[:2]
+        spikes, steps, batch = self.x, self.x.shape[0], self.x.shape[1]
         for n, layer in enumerate(self.workload.layers, 1):
             weight, bias = self._scaled(f"hidden{n}.weight", self.scale), self._scaled(f"hidden{n}.bias", self.scale)
             if isinstance(layer, Conv):

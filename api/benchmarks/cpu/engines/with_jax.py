@@ -25,19 +25,19 @@ def load() -> None:
     jax.block_until_ready(jax.jit(jnp.sum)(jnp.zeros(1)))
 
 
-@jax.custom_vjp
-def _spike(x: jax.Array) -> jax.Array:
+def _step_function(x: jax.Array) -> jax.Array:
     return (x > 0).astype(x.dtype)
 
 
 def _spike_forward(x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    return _spike(x), x
+    return _step_function(x), x
 
 
 def _spike_backward(x: jax.Array, gradient: jax.Array) -> tuple[jax.Array]:
     return (gradient / jnp.square(1 + SLOPE * jnp.abs(x)),)
 
 
+_spike = jax.custom_vjp(_step_function)
 _spike.defvjp(_spike_forward, _spike_backward)
 
 
@@ -74,7 +74,7 @@ def _convolved(spikes: jax.Array, layer: Conv, weight: jax.Array, bias: jax.Arra
 
 
 def _loss(weights: Weights, x: jax.Array, y: jax.Array, workload: Workload, unroll: int) -> jax.Array:
-    spikes, steps, batch = x, *x.shape[:2]
+    spikes, steps, batch = x, x.shape[0], x.shape[1]
     for n, layer in enumerate(workload.layers, 1):
         weight, bias = weights[f"hidden{n}.weight"], weights[f"hidden{n}.bias"]
         if isinstance(layer, Conv):

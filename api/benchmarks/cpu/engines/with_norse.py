@@ -22,7 +22,7 @@ VERSIONS = ("norse", "torch")
 _RATE = 1 - BETA
 
 
-class _ScaledGradient(torch.autograd.Function):
+class _ScaledGradient(torch.autograd.Function):  # type: ignore[misc]  # torch may be missing
     """Identity whose gradient is divided by the slope."""
 
     @staticmethod

@@ -14,7 +14,7 @@ __all__ = ["VERSIONS", "Engine", "load"]
 VERSIONS = ("torch",)
 
 
-class _Spike(torch.autograd.Function):
+class _Spike(torch.autograd.Function):  # type: ignore[misc]  # torch may be missing
     """Heaviside step with the derivative of a fast sigmoid."""
 
     @staticmethod
