@@ -20,6 +20,7 @@ from snnc.benchmarks.cpu.plot import draw
 from snnc.benchmarks.cpu.problem import make_problem, read_problem, write_problem
 from snnc.benchmarks.cpu.process import EngineError, Process
 from snnc.benchmarks.cpu.suite import measure
+from snnc.benchmarks.cpu.summary import summary, summary_lines
 from snnc.benchmarks.cpu.table import lines
 from snnc.benchmarks.cpu.workloads import WORKLOADS, Conv, Dense, Workload, workloads
 from snnc.errors import BenchError
@@ -215,6 +216,7 @@ def test_right_engines_get_rows_and_wrong_ones_a_reason(stub):
         assert row["samples_per_s"] == pytest.approx(5e3 / row["ms_median"])
         assert row["loss"] == pytest.approx(loss_and_activity(make_problem(RECURRENT))[0], rel=1e-5)
         assert row["steps_timed"] >= 2
+        assert row["first_step_s"] > 0
     assert rows[0]["gradient_cosine"] == 1
     assert 0.5 < rows[1]["gradient_cosine"] < 1
     reasons = {row["engine"]: row["reason"] for row in left_out}
@@ -235,14 +237,31 @@ LEFT_OUT = [{"workload": "W1", "density": 0.05, "engine": "norse", "mode": "exac
 
 
 def test_the_table_is_sorted_by_time_and_tells_ratios_and_reasons():
-    head, first, second, *rest = lines(ROWS, LEFT_OUT, {"CPU": "any"})
+    head, first, second, _, ratios, _, *rest = lines(ROWS, LEFT_OUT, {"CPU": "any"})
     assert head.split()[:4] == ["workload", "engine", "mode", "variant"]
     assert first.split()[2:4] == ["%", "snnc"]
     assert "8.00 x" in second
     assert "3.00 x" in second
+    assert ratios == "W1 5 %, snnc exact: 8.0 x the best other (jax), memory 0.33 of jax"
     assert rest[0] == "jax: scanned"
     assert rest[1] == "left out: W1 5 %, norse exact: not installed: no"
     assert lines([], LEFT_OUT, {})[0].startswith("left out")
+
+
+def test_the_summary_names_the_fastest_and_the_smallest_of_the_others():
+    slow = ROWS[0] | {"engine": "snntorch", "ms_median": 100.0, "peak_mb": 60.0}
+    elsewhere = ROWS[0] | {"engine": "torch", "workload": "W2", "ms_median": 1.0}
+    (found,) = summary([*ROWS, slow, elsewhere])
+    assert found == {"workload": "W1", "density": 0.05, "mode": "exact", "times_snntorch": 20.0, "times_best": 8.0, "best": "jax"} | {
+        "memory_of_best": pytest.approx(30 / 90),
+        "least": "snntorch",
+        "memory_of_least": 0.5,
+    }
+    assert summary(ROWS[1:])[0]["times_best"] is None
+    assert summary_lines(ROWS[1:]) == []
+    assert summary_lines([*ROWS, slow])[0].endswith(
+        "20.0 x snnTorch, 8.0 x the best other (jax), memory 0.33 of jax, 0.50 of snntorch, the smallest"
+    )
 
 
 def test_rows_are_drawn_as_marks_of_time_and_memory():
@@ -267,6 +286,7 @@ def test_the_command_writes_rows_reasons_and_the_machine(tmp_path, monkeypatch, 
     found = json.loads((tmp_path / "rows.json").read_text())
     assert found["rows"] == ROWS
     assert found["left_out"] == LEFT_OUT
+    assert found["summary"][0]["times_best"] == 8.0
     assert {"CPU", "cores", "threads", "date"} <= set(found["machine"])
     assert (tmp_path / "rows.svg").read_text().startswith("<svg")
     ((workload, chosen, rounds, threads, _),) = seen

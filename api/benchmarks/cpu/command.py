@@ -9,6 +9,7 @@ from snnc.benchmarks.cpu.engine import Entry, entries
 from snnc.benchmarks.cpu.machine import facts
 from snnc.benchmarks.cpu.process import cores
 from snnc.benchmarks.cpu.suite import measure
+from snnc.benchmarks.cpu.summary import summary
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.errors import BenchError
 
@@ -36,7 +37,7 @@ def run_suite(
     tell
         Called with a line of progress.
     found
-        Gets ``rows``, ``left_out`` and ``machine``.
+        Gets ``rows``, ``left_out``, ``summary`` and ``machine``.
 
     Raises
     ------
@@ -52,3 +53,4 @@ def run_suite(
         rows, left_out = measure(workload, wanted, number, used, tell)
         found["rows"] += rows
         found["left_out"] += left_out
+        found["summary"] = summary(found["rows"])

@@ -22,6 +22,7 @@ class Runner:
 
     process: Process
     loss: float
+    first_step_s: float
     ms: list[float] = field(default_factory=list)
     medians: list[float] = field(default_factory=list)
     step_ms: float = 0.0

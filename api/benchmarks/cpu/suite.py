@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -121,11 +122,13 @@ def _start(entry: Entry, variant: str, files: Files, threads: int, trials: int) 
         wrong = difference(answer, files.check.of(entry.exact), files.check.problem.weights)
         if wrong:
             raise EngineError(f"its numbers differ: {wrong}")
+        begin = time.perf_counter()
         process.ask("open", data=files.whole)
         first = process.ask("step")
+        first_step_s = time.perf_counter() - begin
         if not abs(first["loss"] - files.loss) <= WHOLE * abs(files.loss):
             raise EngineError(f"its numbers differ: the loss of the whole step is {first['loss']:.6g}, not {files.loss:.6g}")
-        runner = Runner(process, first["loss"])
+        runner = Runner(process, first["loss"], first_step_s)
         runner.step_ms = process.ask("step")["ms"]
         for _ in range(trials):
             runner.turn()

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from snnc.benchmarks.cpu.rows import over_own, same
+from snnc.benchmarks.cpu.summary import summary_lines
 
 Row = Mapping[str, Any]
 WIDTH: Final = 128
@@ -24,6 +25,7 @@ def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, st
     assert isinstance(console.file, io.StringIO)
     text = [line.rstrip() for line in console.file.getvalue().splitlines()]
     notes = {f"{r['engine']}: {r['note']}": None for r in rows if r["note"]}
+    text += ["", *summary_lines(rows), ""] if rows else []
     text += [*notes]
     text += [f"left out: {_name(r)}, {r['engine']} {r['mode']}: {r['reason']}" for r in left_out]
     text.append("; ".join(f"{key} {value}" for key, value in machine.items()))
