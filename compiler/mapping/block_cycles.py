@@ -148,7 +148,8 @@ def _neuron_counts(problem: Problem, links: Sequence[Link], columns: Any, sample
         "products": (values + loud) * column_pairs(columns),
         "words": samples * sum(column_pairs(link.inputs) for link in quiet) * value_sweeps,
         "hits": loud * value_sweeps,
-        "neurons": samples * columns,
+        "neurons": samples * (columns % 2),
+        "pairs": samples * (columns // 2),
         "ids": samples * sum(events(link) for link in other if link.events),
         "elements": samples * columns * sum(not link.events for link in other),
     }
