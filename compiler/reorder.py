@@ -35,7 +35,7 @@ def movable(program: StepProgram) -> dict[str, Shape]:
         kept |= ends if connection.id in fixed else set()
     loss = next((o.source.buffer for o in program.outputs if o.id == program.loss_output), None)
     kept |= {p.id for p in program.populations if loss in _buffers(program, p)}
-    shapes = {info.id: info.shape for info in (*program.inputs, *program.populations)}
+    shapes = {info.id: info.shape for info in program.inputs} | {info.id: info.shape for info in program.populations}
     return {id_: s for id_, s in shapes.items() if id_ in wanted - kept and len(s) > 1 and s[0] > 1 and math.prod(s[1:]) > 1}
 
 

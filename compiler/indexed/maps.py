@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 from typing import TypeAlias
 
 import numpy as np
@@ -96,7 +96,13 @@ def indexed_map(op: IndexedOp, buffers: Mapping[str, Buffer]) -> IndexedMap:
         buffers[bias].shape if bias else None,
         after,
     )
-    return _sorted(_placed(_map(op, sizes), before, after))
+    return _made(op, sizes, before)
+
+
+@lru_cache(maxsize=32)
+def _made(op: IndexedOp, sizes: _Sizes, before: ChannelOrder | None) -> IndexedMap:
+    """A network is planned several times, in several orders and ways: nothing is written twice."""
+    return _sorted(_placed(_map(op, sizes), before, sizes.order))
 
 
 def _placed(found: IndexedMap, before: ChannelOrder | None, after: ChannelOrder | None) -> IndexedMap:

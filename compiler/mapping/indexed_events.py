@@ -42,7 +42,7 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost) 
     """[kinds, iterations]: worker cycles in which blocks look up what is drawn, and add up the runs that follow."""
     where = layout.range_by_id(link.target)
     prices = (cost.lookup, cost.found, cost.single, cost.run, cost.choice if link.chooses else cost.value)
-    key = ("drawn cycles", link.id, cut_key(where)[:2], prices)
+    key = ("drawn cycles", link.id, cut_key(where), prices)
     before = layout.problem.kept.get(key, lambda: _of_groups(layout, link, prices))
     found: Floats = before[blocks.group, :, blocks.first + blocks.samples] - before[blocks.group, :, blocks.first]
     return found
@@ -104,7 +104,7 @@ def _drawn(problem: Problem, bus: Bus) -> Any:
     return csr_array((np.ones(len(column), dtype=np.int32), (np.concatenate(chosen), column)), shape=(source.width, len(counts)))
 
 
-def _smallest(values: Floats, number: int) -> Ints:
+def _smallest(values: Any, number: int) -> Ints:
     """Places of the `number` smallest of each row, in order."""
     part = np.argpartition(values, number - 1, axis=1)[:, :number] if number < values.shape[1] else np.argsort(values, axis=1)
     order = np.argsort(np.take_along_axis(values, part, axis=1), axis=1)

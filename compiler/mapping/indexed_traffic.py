@@ -130,16 +130,17 @@ def owned_work(layout: Layout) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
     """
     if not layout.exact:
         for found in layout.owned:
-            tiles, count, pieces, values = _estimated_work(layout, found)
-            yield tiles, np.full(len(tiles), count), np.full(len(tiles), pieces), np.full(len(tiles), values)
+            tiles, *numbers = _estimated_work(layout, found)
+            count, pieces, values = (np.full(len(tiles), number, np.int64) for number in numbers)
+            yield tiles, count, pieces, values
     for found in layout.owned if layout.exact else ():
         number = len(found.owners.tile)
-        pieces, values = np.zeros(number), np.zeros(number)
+        pieces, values = np.zeros(number, np.int64), np.zeros(number, np.int64)
         for _, owner, elements in found.uses("target"):
             pieces += np.bincount(owner, minlength=number)
-            values += np.bincount(owner, elements, number)
+            values += np.bincount(owner, elements, number).astype(np.int64)
         some = found.owners.learned
-        yield found.owners.tile[some], found.owners.count[some], pieces[some].astype(np.int64), values[some].astype(np.int64)
+        yield found.owners.tile[some], found.owners.count[some], pieces[some], values[some]
 
 
 def _estimated_work(layout: Layout, found: Ownership) -> tuple[Ints, int, int, int]:
