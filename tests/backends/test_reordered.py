@@ -18,7 +18,9 @@ from snnc.compiler.graph import Flatten, Graph, Input, Pool, Population
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
 from snnc.compiler.mapping.choices import choices
+from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.mapper import make_plan
+from snnc.compiler.mapping.placement import Placement, lay_range
 from snnc.compiler.mapping.sharing import sharing_tiles
 from snnc.compiler.neurons import LIF
 from snnc.compiler.optimizers import SGD, Adam
@@ -51,7 +53,12 @@ def program_of(make, optimizer, steps=STEPS):
 
 
 def on_shared_tiles(problem):
-    return sharing_tiles(problem, choices(problem), [], 1, 1)
+    """All populations on all tiles of the first chip: as one replica, and as many."""
+    for replicas, columns in ((1, 6), (problem.batch, 2)):
+        room = problem.target.tiles_per_chip // replicas
+        layers = problem.network.layers
+        ranges = [lay_range(problem.batch, x.neurons, Cut(replicas, columns), min(x.neurons, room), 0) for x in layers]
+        yield Placement(tuple(ranges), 1, 1, shared=True)
 
 
 @pytest.mark.parametrize("grain", [1, 2, 3, 6])
@@ -74,6 +81,24 @@ def test_averages_of_spikes_are_mostly_zero_and_membranes_are_not():
     program = program_of(pooled, Adam(1e-2))
     quiet = {c.label for c in program.connections if is_quiet(program, c)}
     assert quiet == {"dense"}
+
+
+def test_shared_tiles_hold_every_neuron_of_a_sample_once():
+    found = []
+
+    def placer(problem):
+        found.extend(sharing_tiles(problem, choices(problem), [], 1, 1))
+        return found
+
+    program = program_of(convolutional, Adam(1e-2))
+    make_plan(program, machine(60), steps=STEPS, batch=BATCH, placer=placer)
+    assert found
+    for placement in found:
+        for population, where in zip(program.populations, placement.ranges, strict=True):
+            assert where.neurons.sum() == np.prod(population.shape)
+            assert sum(count for _, count in where.samples) == BATCH
+            assert where.tiles.min() >= 0
+            assert where.tiles.max() < 60
 
 
 @pytest.mark.parametrize(
