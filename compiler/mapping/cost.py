@@ -308,7 +308,7 @@ def partial_products(cost: CodeletCost) -> tuple[str, int]:
 # A choice: load what is chosen so far, compare twice, load, add and store the sum, store the number: 8.
 
 _LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW = 8, 16, 6, 4, 2, 5
-_RUNS: Final = {"lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
+_RUNS: Final[dict[str, Any]] = {"lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
 
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
