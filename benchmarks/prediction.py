@@ -66,6 +66,8 @@ def compare(case: Case) -> dict[str, Any]:
 def row(plan: Plan, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """What one step was predicted and emulated to cost: the difference of two profiles."""
     memory = {name: np.array(tiles) for name, tiles in after["per_tile"]["memory"].items()}
+    # Variables and exchange buffers: where the tile holds most.
+    memory |= {name: np.array(after["per_tile"]["peak"][name]) for name in ("variables", "exchange_buffers", "total")}
     planned = {name: np.array(tiles) for name, tiles in plan.memory.items()}
     fullest = int(memory["total"].argmax())
     return {

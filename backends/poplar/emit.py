@@ -191,7 +191,7 @@ LOSS_TITLES: Final = {"loss_scores": "L1 scores", "loss_samples": "L1 loss"}
 
 def _compute_sets(net: Network) -> list[dict[str, str]]:
     first = {} if net.fused else {"relay_forward": "F1 relay"}
-    both = "F2 relays and neurons" if net.fused else "F2 neurons"
+    both = "F2 neurons and relays" if net.fused else "F2 neurons"
     names = {**first, **({JOIN: "F1b windows"} if joins(net) else {}), "forward_neurons": both}
     if net.rounds:
         names |= {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from snnc.backends.poplar.equations import loads, needed, reads, statements
+from snnc.backends.poplar.equations import ZERO, loads, needed, reads, statements, store
 from snnc.backends.poplar.gradient_windows import near_code
 from snnc.backends.poplar.links import bus_fields, incoming, parameter_field, weight_fields
 from snnc.backends.poplar.network import Network
@@ -45,7 +45,7 @@ class BlockVertex:
         """
         shown, given = f"{population.id} {population.label}", tuple(fields)
         cost = net.cost(f"{self.cost}.{population.id}")
-        cost = replace(cost, neuron=cost.neuron + near * cost.near)
+        cost = replace(cost, neuron=cost.neuron + near * cost.near, pair=cost.pair + 2 * near * cost.near)
         cost = cost.calling(partial_products(cost)) if returns else cost
         name = assembly.codelet(self.template, self.prefix, self.title, shown, given, cost, body)
         comment = f"{shown}: {self.title[:1].lower()}{self.title[1:]}"
@@ -100,7 +100,14 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
         "pointers": pointers,
         "ports": ports,
         "incoming": [body for link in links for body in link.bodies()],
-        "masks": [{"index": o, "bits": _bits(net, population, step, o)} for o in masks],
+        "masks": [
+            {
+                "index": o,
+                "bits": _bits(net, population, step, o),
+                "names": [f"o{o}", *([argument_name(kernel.outputs[o])] if o in near else [])],
+            }
+            for o in masks
+        ],
         "loads": loads(used, places),
         "equations": statements(code),
         "stores": stores + sent,
@@ -220,7 +227,7 @@ def _records(net: Network, assembly: Assembly, population: PopulationInfo, step:
             "RECORD", output.record, f"{{STEPS, BATCH, {n}}}", f"{cells}.all", f"order_of_records({population.id}, STEPS, BATCH)", False
         )
         delay, place = output.source.delay, f"record{index}[(static_cast<unsigned long>(s) * steps + t) * count + c]"
-        before = [f"if (t < {delay})\n          {place} = 0.0f;"] if delay else []
+        before = [f"if (t < {delay})\n        {store(place, ZERO)}"] if delay else []
         records.append({"index": index, "delay": delay, "value": f"o{step.outputs.index(output.source.buffer)}", "before": before})
     return records
 

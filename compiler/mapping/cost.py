@@ -8,7 +8,7 @@ expected counts into the same formula, :func:`worker_cycles`::
            + sweep   * sweeps + held * held                            sweeps over lists, and the columns that they keep in registers
            + (event * S + event_vector * ceil(columns / 2) + event_joined * J) * events
            + row     * rows  + product * products + dot * dots
-           + neuron  * neurons                                         neurons x samples
+           + neuron  * neurons + pair * pairs                          neurons x samples that run alone, or two at once
            + word    * words + word_hit * hits + id * ids + element * elements
            + (entry * V + entry_vector * ceil(columns / 2) + event_joined * L) * entries    partial products of windows of the backward pass
            + search  * searches                                        halvings in such a window, for the block's own neurons
@@ -75,7 +75,8 @@ codelet             samples    events     sweeps; rows / products     neurons   
 
 Each number is the instructions of the loop as its C++ is written, one issue each: 64-bit loads and stores, ``f32v2`` arithmetic on two
 floats, loads and stores that advance their pointer, one branch an iteration. Nothing is dual issued (a compiler's loop of load, load, add,
-store takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs), and the equations run one neuron at a time. Starting a vertex costs
+store takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs). Equations run for two neurons of a sample at once, loaded and stored
+one by one, as nothing makes their places even; the last of an odd number runs alone. Starting a vertex costs
 ``Target.vertex_start_cycles`` besides; a tile cycle serves one of its six workers, so a tile takes 6 cycles for each worker cycle. Counts
 of ``relay_*`` are those of one worker of the six that share the vertex.
 """
@@ -125,6 +126,7 @@ class CodeletCost:
     dot: int = 0
     """A product of two samples that are not one aligned load, besides `product`."""
     neuron: int = 0
+    pair: int = 0
     word: int = 0
     word_hit: int = 0
     id: int = 0
@@ -184,6 +186,7 @@ COUNTED: Final = {
     "unaligned": "unaligned",
     "dots": "dot",
     "neurons": "neuron",
+    "pairs": "pair",
     "words": "word",
     "hits": "word_hit",
     "ids": "id",
@@ -328,6 +331,7 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
         row=_ROW,
         product=3,
         neuron=pair_cycles(kernel.forward) + loads + stores + fill + 2 + _sending(layer),
+        pair=pair_cycles(kernel.forward) + 2 * (loads + stores + fill + _sending(layer)) + 2,
         id=5,  # load, subtract the first, compare with the count, branch, advance; adds are counted as part of it
         element=3,  # two floats: load, load the current, add or multiply-add, store, advance
         near=6,  # two comparisons, and, not; shift and or into the mask
@@ -354,6 +358,7 @@ def _backward(layer: Layer) -> CodeletCost:
         row=_ROW,
         product=4,
         neuron=pair_cycles(kernel.backward) + loads + stores + sums + 2,
+        pair=pair_cycles(kernel.backward) + 2 * (loads + stores + sums) + 2,
         id=5,
         element=3,
         entry=8,  # load the id, multiply by the row's length, add the base, start the sum, add its halves, store, advance, branch
