@@ -1,7 +1,8 @@
 """Predicted beside emulated, phase by phase, and a table: ``python benchmarks/prediction.py [--json FILE] [NET ...]``.
 
-Every network (see ``prediction_nets.py``; ``random:SEED`` draws one) is mapped with the events that its inputs give on the reference,
-emitted, and trained for two steps at learning rate 0 on the emulator; the second step is compared (the first also spreads the weights).
+Every network (see ``prediction_nets.py``; ``random:SEED`` and ``mixed:SEED`` draw one) is mapped with the events that its inputs give on
+the reference, emitted, and trained for two steps at learning rate 0 on the emulator; the second step is compared (the first also spreads
+the weights).
 Columns say what was predicted and what was emulated. Neither was measured on hardware.
 """
 

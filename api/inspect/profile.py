@@ -21,7 +21,6 @@ CODES: Final[Mapping[str, str]] = {
     "forward: counters": r"F0\b",
     "forward: masks": r"F1 masks\b",
     "forward: neurons": r"F2\b",
-    "forward: relays and neurons": r"F2\b",
     "forward: save": r"FS\b",
     "recompute: restore": r"FR\b",
     "loss: scores": r"L1 scores\b",

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from snnc.compiler.mapping.block_codelets import layer_code_bytes
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.gradient_counts import returned_buses
 from snnc.compiler.mapping.grouping import Ints, ceil_div, column_groups, mask_words, sample_groups
@@ -122,8 +123,8 @@ def received_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any) -> di
 
 
 def code_bytes_estimate(problem: Problem, layer: Layer, cut: Cut) -> int:
-    """Code of a tile of `layer`, before relays and tiles are known: a fragment for each relay and each column group."""
+    """Code of a tile of `layer`, before relays and tiles are known: codelets, and a fragment for each relay and each column group."""
     relays = math.ceil(problem.batch / cut.replicas / problem.target.workers)
     fragments = 2 * 2 * relays * len(problem.buses_into(layer))
     fragments += sum(2 * min(problem.by_id[target].neurons, problem.target.tiles) for target, _ in problem.whole_deltas_into(layer))
-    return problem.target.fixed_tile_bytes + fragments * problem.target.fragment_code_bytes
+    return problem.target.fixed_tile_bytes + layer_code_bytes(problem, layer) + fragments * problem.target.fragment_code_bytes

@@ -10,13 +10,14 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.mapping.block_memory import FLOAT, Kept, block_bytes, most_bytes
+from snnc.compiler.mapping.codelets import codelet_bytes
 from snnc.compiler.mapping.gradient_traffic import reduced_bytes
 from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.lifetimes import LIVES, bytes_at, stage_of
-from snnc.compiler.mapping.predict import Step
+from snnc.compiler.mapping.predict import Step, fragments_without_runs
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.traffic import Layout
-from snnc.compiler.mapping.vertex_memory import vertex_bytes
+from snnc.compiler.mapping.vertex_memory import constant_bytes
 from snnc.compiler.plan import MemoryPhase
 
 CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "vertices", "code")
@@ -126,12 +127,11 @@ def memory_of(layout: Layout, steps: Sequence[Step]) -> Memory:
     for life, each in _loss_bytes(problem).items():
         add(("records", life), losses, np.full(len(losses), each))
     fragments = np.sum([traffic.fragments for step in steps for traffic in (step.traffic, *step.after)], axis=0)
-    add(
-        ("code", "always"),
-        every,
-        used * problem.target.fixed_tile_bytes + (fragments * problem.target.fragment_code_bytes).astype(np.int64),
-    )
-    add(("vertices", "always"), every, vertex_bytes(layout))
+    fragments += fragments_without_runs(layout)
+    code, vertices = codelet_bytes(layout)
+    of_fragments: Ints = (fragments * problem.target.fragment_code_bytes).astype(np.int64)
+    add(("code", "always"), every, code + used * problem.target.fixed_tile_bytes + of_fragments)
+    add(("vertices", "always"), every, vertices + constant_bytes(layout))
     return Memory(found, tuple((step.name, step.part, _buffers(step)) for step in steps))
 
 
