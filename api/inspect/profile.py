@@ -127,12 +127,13 @@ def _fullest(plan: Plan, points: object) -> dict[str, int]:
         raise ReportOptionError("the profile's 'memory_over_time' is no list of named points with bytes; use what the emulator wrote.")
     # Behind the programs stands what is live between two runs.
     step = [point for point in points if point["program"] == points[-1]["program"] - 1]
-    found = {}
-    for phase in plan.phases:
-        code = CODES.get(phase.name)
-        mine = [point["bytes"] for point in step if code and re.match(code, str(point["name"]).rsplit("/", 1)[-1])]
+    found: dict[str, int] = {}
+    for phase in (p for name in CODES for p in plan.phases if p.name == name):
+        mine = [point for point in step if re.match(CODES[phase.name], str(point["name"]).rsplit("/", 1)[-1])]
         if mine:
-            found[phase.name] = mine[-1 if phase.part == "recompute" else 0]
+            again = phase.part == "recompute"
+            found[phase.name] = mine[-1 if again else 0]["bytes"]
+            step = step if again else [point for point in step if point not in mine]
     return found
 
 

@@ -173,8 +173,8 @@ def bytes_before_pricing(layout: Layout) -> int:
             held.setdefault(kept, np.zeros(problem.target.tiles, dtype=np.int64))[where.tiles] += size
     for source, relays in layout.relays.items():
         for life, each in problem.store_lives[source].items():
-            kept = held.setdefault(("relays", life), np.zeros(problem.target.tiles, dtype=np.int64))
-            np.add.at(kept, [r.tile for r in relays], [r.samples * each for r in relays])
+            stored = held.setdefault(("relays", life), np.zeros(problem.target.tiles, dtype=np.int64))
+            np.add.at(stored, [r.tile for r in relays], [r.samples * each for r in relays])
     tests = [problem.limited(backward=backward) for backward in ((False, True) if problem.training else (False,))]
     flags = sum(len(layout.relays[bus.source]) for limited in tests for bus in limited)
     held["code", "always"][0] += flags * problem.target.fragment_code_bytes
