@@ -16,7 +16,7 @@ from nets import delayed, learnable, recurrent
 from snnc.backends.cpu.build import build_cpu
 from snnc.backends.cpu.emit import emit_cpu
 from snnc.backends.cpu.engine import CpuEngine
-from snnc.backends.errors import NotTrainableError
+from snnc.backends.errors import MemoryNeededError, NotTrainableError
 from snnc.backends.native import NativeError
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.session import Session
@@ -220,6 +220,15 @@ def test_sanitizers_find_nothing(tmp_path, root, library):
     )
     assert found.returncode == 0, found.stderr[-4000:]
     assert "trained 4 networks" in found.stdout
+
+
+def test_a_sequence_that_no_memory_holds_is_refused_before_it_is_taken():
+    program = program_of(recurrent)
+    with opened(program) as engine:
+        much = np.broadcast_to(np.zeros(1, np.float32), (1 << 22, 1 << 14, 6))
+        with pytest.raises(MemoryNeededError, match="fewer steps"):
+            engine.forward({"x0": much}, {})
+        assert_same_records(engine.forward(data(program)[0], {}), ReferenceEngine(program).forward(data(program)[0], {}))
 
 
 def test_training_after_an_error_goes_on():
