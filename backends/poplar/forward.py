@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from snnc.backends.poplar.equations import loads, needed, reads, statements
+from snnc.backends.poplar.equations import ZERO, loads, needed, reads, statements, store
 from snnc.backends.poplar.gradient_windows import near_code
 from snnc.backends.poplar.links import bus_fields, incoming, parameter_field, weight_fields
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
 from snnc.backends.poplar.recompute import KEPT, saved_slot, state_cells, state_slots
+from snnc.compiler.mapping.cost import partial_products
 from snnc.compiler.near import argument_name, with_arguments
 from snnc.compiler.step_operations import NeuronStep
 from snnc.compiler.step_program import PopulationInfo
@@ -27,12 +28,25 @@ class BlockVertex:
     cost: str
 
     def add(
-        self, net: Network, assembly: Assembly, population: PopulationInfo, group: str, fields: list[Field], body: Body, near: int = 0
+        self,
+        net: Network,
+        assembly: Assembly,
+        population: PopulationInfo,
+        group: str,
+        fields: list[Field],
+        body: Body,
+        near: int = 0,
+        *,
+        returns: bool = False,
     ) -> None:
-        """Add the codelet and the loop over all blocks to the section `group`; `near` outputs have a gradient window."""
+        """Add the codelet and the loop over all blocks to the section `group`.
+
+        `near` outputs have a gradient window; with `returns` it forms products for windows that go back to sources.
+        """
         shown, given = f"{population.id} {population.label}", tuple(fields)
         cost = net.cost(f"{self.cost}.{population.id}")
-        cost = replace(cost, neuron=cost.neuron + near * cost.near)
+        cost = replace(cost, neuron=cost.neuron + near * cost.near, pair=cost.pair + 2 * near * cost.near)
+        cost = cost.calling(partial_products(cost)) if returns else cost
         name = assembly.codelet(self.template, self.prefix, self.title, shown, given, cost, body)
         comment = f"{shown}: {self.title[:1].lower()}{self.title[1:]}"
         assembly.loop(group, VertexLoop(comment, "Block", "b", f"{population.id}.blocks", self.compute_set, name, "b.tile", given))
@@ -44,11 +58,11 @@ FORWARD: Final = BlockVertex(
 GATHER: Final = BlockVertex("gather", "Gather", "Adds a further window to the currents.", "forward_gather", "gather")
 
 
-def clock_fields(net: Network, population: str, clock: str = "second_clock") -> list[Field]:
+def clock_fields(net: Network, population: str, *, forward: bool) -> list[Field]:
     """When and on what a block's vertex works."""
     return [
-        scalar("Input", "int", "k", clock),
-        integer("stage", net.stages[population]),
+        scalar("Input", "int", "k", "second_clock"),
+        integer("stage", (net.forward_stages if forward else net.stages)[population]),
         integer("interval", "INTERVAL"),
         integer("steps", "STEPS"),
         number("samples", "b.samples"),
@@ -65,7 +79,8 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
     """Add the variables and vertices of ``F2 neurons`` for one population, and of its further windows."""
     step, kernel = net.step(population.id), population.kernel
     links = incoming(net, population.id)
-    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *weight_fields(net, links)]
+    fields = [*clock_fields(net, population.id, forward=True), *first_field(net, population.id)]
+    fields += [*bus_fields(net, links), *weight_fields(net, links)]
     ports, port_fields = _ports(net, assembly, population, any(link.limited for link in links))
     fields += port_fields
     places = {f"i{p['index']}": f"current{p['index']}[n]" for p in ports}
@@ -85,7 +100,14 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
         "pointers": pointers,
         "ports": ports,
         "incoming": [body for link in links for body in link.bodies()],
-        "masks": [{"index": o, "bits": _bits(net, population, step, o)} for o in masks],
+        "masks": [
+            {
+                "index": o,
+                "bits": _bits(net, population, step, o),
+                "names": [f"o{o}", *([argument_name(kernel.outputs[o])] if o in near else [])],
+            }
+            for o in masks
+        ],
         "loads": loads(used, places),
         "equations": statements(code),
         "stores": stores + sent,
@@ -119,7 +141,7 @@ def _ports(net: Network, assembly: Assembly, population: PopulationInfo, rounds:
     fields: list[Field] = []
     for index, port in enumerate(population.ports):
         cells = assembly.cells(population.id, port, "1", f"current {population.label}")
-        fields.append(vector("InOut", "float", f"current{index}", f"{cells}[b.index]"))
+        fields.append(vector("InOut" if rounds else "Output", "float", f"current{index}", f"{cells}[b.index]"))
         starts = []
         for n, bias in enumerate(net.biases(port)):
             found, place = parameter_field(net, population.id, bias, f"bias{index}_{n}")
@@ -165,7 +187,7 @@ def _saved(
         return stores
     for index, (name, buffer) in enumerate(zip(population.kernel.saved, step.saved, strict=True)):
         cells = assembly.cells(population.id, buffer, KEPT if net.plan.segment else "STEPS", f"kept {population.label}")
-        fields.append(vector("InOut", "float", f"saved{index}", f"{cells}[b.index]"))
+        fields.append(vector("InOut", "float", f"saved{index}", f"{assembly.forget('forward', cells)}[b.index]"))
         pointers.append(f"float *kept{index} = &saved{index}[{saved_slot(net)}];")
         stores.append({"name": f"kept{index}[n]", "value": name})
     return stores
@@ -205,7 +227,7 @@ def _records(net: Network, assembly: Assembly, population: PopulationInfo, step:
             "RECORD", output.record, f"{{STEPS, BATCH, {n}}}", f"{cells}.all", f"order_of_records({population.id}, STEPS, BATCH)", False
         )
         delay, place = output.source.delay, f"record{index}[(static_cast<unsigned long>(s) * steps + t) * count + c]"
-        before = [f"if (t < {delay})\n          {place} = 0.0f;"] if delay else []
+        before = [f"if (t < {delay})\n        {store(place, ZERO)}"] if delay else []
         records.append({"index": index, "delay": delay, "value": f"o{step.outputs.index(output.source.buffer)}", "before": before})
     return records
 
@@ -213,7 +235,8 @@ def _records(net: Network, assembly: Assembly, population: PopulationInfo, step:
 def _add_gather(net: Network, assembly: Assembly, population: PopulationInfo) -> None:
     links = [link for link in incoming(net, population.id) if link.limited]
     ports = sorted({link.connection.port for link in links})
-    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *weight_fields(net, links)]
+    fields = [*clock_fields(net, population.id, forward=True), *first_field(net, population.id)]
+    fields += [*bus_fields(net, links), *weight_fields(net, links)]
     fields += [vector("InOut", "float", f"current{p}", f"{population.ports[p]}[b.index]") for p in ports]
     body: Body = {"ports": [{"index": p} for p in ports], "incoming": [link.body() for link in links]}
     GATHER.add(net, assembly, population, "forward", fields, body)

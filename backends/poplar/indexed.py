@@ -141,13 +141,15 @@ def _add_theta(net: Network, assembly: Assembly, found: IndexedConnection, at: i
     if not net.weight_gradient(id_):
         return
     sums = assembly.variable("Parts", f"d_{id_}_theta", f'{id_}_in.private_sums(graph, "d_{id_}_theta")', "private gradients")
+    assembly.forget("backward", sums)
     _owned(assembly, owners, f"d_{id_}_total", "their sums")
     assembly.variable(
         "Shares", f"{id_}_shares", f"Shares({target}, {id_}_in, {owners}, {sums})", "what groups hold of each owner's gradient"
     )
     _shown(net, assembly, found, "GRADIENT", "d_", "total", at + 1, writable=False)
     private = (
-        vector("InOut", "float", "sums", f"{sums}.range(g.begin, g.end)"),
+        vector("InOut", "float", "sums", f"{sums}[g.begin]"),
+        vector("Input", "float", "others", f"{sums}.range(g.begin + 1, g.end)"),
         number("count", f"{sums}.size(g.begin)"),
         number("parts", "g.end - g.begin"),
     )

@@ -58,14 +58,15 @@ def add_relay_boundaries(net: Network, assembly: Assembly, store: Store) -> None
     name, behind = store.buffer, net.plan.segments.steps_behind(_lag(net, store))
     if behind == 0:
         return
-    for part, _, kind, width in _held(store):
+    for part, _, kind, width in held(store):
         rows = f"(SEGMENTS - 1) * {behind} * {width}"
-        assembly.variable("Parts", _kept(name, part), f'layout.kept({name}_relays, {kind}, "{_kept(name, part)}", {rows})', "at boundaries")
+        made = f'layout.kept({name}_relays, {kind}, "{_kept(name, part)}", {rows})'
+        assembly.forget("forward", assembly.variable("Parts", _kept(name, part), made, "at boundaries"))
     for compute_set in (SAVE, RESTORE):
         _add_boundary(net, assembly, store, compute_set, behind)
 
 
-def _held(store: Store) -> list[tuple[str, str, str, int]]:
+def held(store: Store) -> list[tuple[str, str, str, int]]:
     """What a step of a sample is made of: part, types in C++ and Poplar, elements."""
     if store.bits:
         return [("bits", "unsigned", "poplar::UNSIGNED_INT", bit_words(store.width))]
@@ -80,16 +81,16 @@ def _kept(buffer: str, part: str) -> str:
 
 
 def _add_boundary(net: Network, assembly: Assembly, store: Store, compute_set: str, behind: int) -> None:
-    name, held = store.buffer, _held(store)
+    name, parts = store.buffer, held(store)
     fields = boundary_fields(net, store.owner, compute_set, "r.samples")
     fields += [integer("lag", _lag(net, store)), number("before", int(store.before)), integer("behind", behind)]
-    lists = held[0][0] == "ids"
-    fields.append(number("stored", store.stored) if lists else number("width", held[0][3]))
-    for part, element, _, _ in held:
+    lists = parts[0][0] == "ids"
+    fields.append(number("stored", store.stored) if lists else number("width", parts[0][3]))
+    for part, element, _, _ in parts:
         align = 4 if part == "ids" else 0
         fields.append(vector("InOut", element, part, f"{name}_{part}[r.index]", align))
         fields.append(vector("InOut", element, f"kept_{part}", f"{_kept(name, part)}[r.index]", align))
-    body: Body = {"slot": slot(net, store, "t"), "part": held[0][0], "counts": [part for part, *_ in held[1:]], "id_type": store.id_type}
+    body: Body = {"slot": slot(net, store, "t"), "part": parts[0][0], "counts": [part for part, *_ in parts[1:]], "id_type": store.id_type}
     shown, given = f"{store.owner} {net.population(store.owner).label}", tuple(fields)
     template, prefix, cost = (
         ("boundary_events", "BoundaryEvents", "boundary_events") if lists else ("boundary_rows", "BoundaryRows", "boundary")

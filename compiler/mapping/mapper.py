@@ -8,8 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias
 
-import numpy as np
-
 from snnc.compiler.graph import Array
 from snnc.compiler.mapping.bounds import balance_bound, ideal_bound
 from snnc.compiler.mapping.buses import Bus, sequence_bytes
@@ -22,7 +20,7 @@ from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.predict import cycles_by_tile, supersteps
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.request import Gradients, Request
-from snnc.compiler.mapping.schedule import make_schedule
+from snnc.compiler.mapping.schedule import fused_schedule, make_schedule
 from snnc.compiler.mapping.search import EFFORT, GLANCED, SETTLED, Priced, Search
 from snnc.compiler.mapping.stores import with_bits
 from snnc.compiler.mapping.strategies import SNNC, check_strategy
@@ -36,6 +34,8 @@ from snnc.compiler.target import Target
 Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
 FAR: Final = 1.5
 """Ways whose best placement is slower by this factor are given up before local search."""
+CLOSE: Final = 1.05
+"""Of two ways that share placements, the slower one goes to local search only when it is not slower by this factor."""
 MOST_FLIPS: Final = 8
 """With more sources than these, gradients come back to all of them in one way."""
 LABEL_BYTES: Final = 4
@@ -59,6 +59,7 @@ def make_plan(
     gradient_capacity: Mapping[str, int] | int | None = None,
     gradients: Gradients = "auto",
     recompute: Recompute = "auto",
+    fused: bool | None = None,
     chips: int | None = None,
     strategy: str = "snnc",
     placer: Placer | None = None,
@@ -98,6 +99,9 @@ def make_plan(
     recompute
         Iterations of a segment whose forward pass runs again before its backward pass, so that only its history is kept; "off": never;
         "auto": where nothing fits without, the length with the least predicted time that does.
+    fused
+        Whether relays look for the spikes of one iteration of the forward pass while neurons compute the next, where the network allows
+        it; None: where that is predicted to be faster.
     chips
         How many chips of the target to use; None: as many as make the predicted step fastest.
     strategy
@@ -128,10 +132,10 @@ def make_plan(
     schedule = make_schedule(network)
     measured = (rates or {}, counts or {}, near_counts or {})
     asked = (network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
-    request = Request(*asked, *measured, recompute)
+    request = Request(*asked, *measured, recompute, fused=fused)
     effort = 0 if quick else EFFORT if effort is None else effort
     found = _fitting(request, strategy, placer, quick=quick)
-    fastest = _refined(found, gradients, effort) if strategy == SNNC and placer is None else min(found, key=Search.cycles)
+    fastest = _refined(found, request, effort) if strategy == SNNC and placer is None else _given(found, request)
     fastest.settle(GLANCED if quick else SETTLED)
     if fastest.best is not None:
         return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
@@ -212,19 +216,53 @@ def _nearest(found: Sequence[Search]) -> Search:
     return min(found, key=lambda search: math.inf if search.misfit is None else search.misfit[0])
 
 
-def _refined(found: list[Search], gradients: Gradients, effort: int) -> Search:
+def _refined(found: list[Search], request: Request, effort: int) -> Search:
     """The fastest search after local search."""
-    others = _other_ways(min(found, key=Search.cycles), gradients)
-    return min((search.refine(effort) for search in _promising([*found, *others])), key=Search.cycles)
+    others = [*found, *_other_ways(min(found, key=Search.cycles), request.gradients)]
+    return min((search.refine(effort) for search in _promising(_both_ways(_promising(others), request))), key=Search.cycles)
+
+
+def _given(found: Sequence[Search], request: Request) -> Search:
+    """The fastest search where placements are given; relays and neurons take turns unless they are asked not to."""
+    return min(_both_ways(found, request) if request.fused else found, key=Search.cycles)
+
+
+def _both_ways(found: Iterable[Search], request: Request) -> list[Search]:
+    """Searches with relays and neurons taking turns, and in one superstep; only one of them where the request says which."""
+    both: list[Search] = []
+    for search in found:
+        fused = list(_fused(search)) if request.fused is not False else []
+        both += [search, *fused] if request.fused is None or not _fits(fused) else fused
+    return both
+
+
+def _fused(search: Search) -> Iterator[Search]:
+    """Lay out the best placement of a search with relays and neurons of the forward pass in one superstep, where that is possible."""
+    problem = search.problem
+    inner = [source for source in problem.network.sources if not source.external]
+    able = all(source.kind == "spikes" and source not in problem.bits for source in inner)
+    if not (inner and able) or search.best is None or problem.segment or problem.limited():
+        return
+    schedule = fused_schedule(problem.network, problem.schedule)
+    if schedule is not None:
+        placement = search.best.layout.placement
+        found = Search(replace(problem, fused=schedule)).run_given([placement])
+        yield found if found.best is not None else found.run_as(placement)
 
 
 def _promising(found: Iterable[Search]) -> list[Search]:
-    """The fastest search of each way of gradients, but for ways that are far behind: local search may change their order."""
-    best: dict[frozenset[Source], Search] = {}
+    """The fastest search of each way of gradients, but for ways that are far behind: local search may change their order.
+
+    Of searches that differ only in whether relays and neurons take turns, the slower one as well when it is close.
+    """
+    best: dict[frozenset[Source], list[Search]] = {}
     for search in sorted(found, key=Search.cycles):
-        best.setdefault(search.problem.windowed, search)
-    fastest = min(search.cycles() for search in best.values())
-    return [search for search in best.values() if search.cycles() <= FAR * fastest]
+        same = best.setdefault(search.problem.windowed, [search])
+        fused = {(other.problem.fused is not None) for other in same}
+        if (search.problem.fused is not None) not in fused and search.cycles() <= CLOSE * same[0].cycles():
+            same.append(search)
+    fastest = min(same[0].cycles() for same in best.values())
+    return [search for same in best.values() for search in same if search.cycles() <= FAR * fastest]
 
 
 def _other_ways(fastest: Search, gradients: Gradients) -> Iterator[Search]:
@@ -241,9 +279,9 @@ def _other_ways(fastest: Search, gradients: Gradients) -> Iterator[Search]:
 def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
     """Plan a changed request: bytes of the fullest tile of the fastest plan (quick: of any), or of the one that misses by least."""
     found = _quickly(request) if quick else _fitting(request, SNNC, None)
-    best = (min(found, key=Search.cycles) if quick else _refined(found, request.gradients, effort).settle()).best
+    best = (min(found, key=Search.cycles) if quick else _refined(found, request, effort).settle()).best
     if best is not None:
-        return Trial(int(np.sum(list(best.memory.values()), axis=0).max()), best.layout.placement.chips)
+        return Trial(best.memory.largest, best.layout.placement.chips)
     nearest = _nearest(found)
     return Trial(bytes_at_least(nearest.problem) if nearest.misfit is None else nearest.misfit[0], 0)
 
@@ -272,7 +310,9 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
         connections=tuple(ConnectionPlan(link.id, problem.bus_of[link.id], link.delay, link.target) for link in problem.network.links),
         activity=dict(problem.activity),
         activity_source=activity_source,
-        memory={category: tuple(tiles.tolist()) for category, tiles in best.memory.items()},
+        memory={category: tuple(tiles.tolist()) for category, tiles in best.memory.at_peak.items()},
+        memory_over_time=tuple(best.memory.phases()),
+        unshared_bytes=int(best.memory.unshared[best.memory.tile]),
         phases=best.phases,
         loss_tiles=layout.loss_tiles,
         tile_cycles=cycles_by_tile(layout, steps),
@@ -281,6 +321,7 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
         strategy=strategy,
         host_bytes=_host_bytes(problem),
         segment=problem.segment,
+        latency=1 if problem.fused is None else problem.fused.latency,
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from snnc.compiler.graph import Array
-from snnc.compiler.mapping.buses import Bus, store_bytes
+from snnc.compiler.mapping.buses import Bus, store_bytes, store_lives
 from snnc.compiler.mapping.cost import CodeletCost
 from snnc.compiler.mapping.grouping import Floats
 from snnc.compiler.mapping.kept import Kept
@@ -51,6 +51,17 @@ class Problem:
     """As in :class:`snnc.compiler.plan.Plan`."""
     bits: frozenset[Source] = frozenset()
     """Sources of spikes of which relays keep a bit for each value and step, not ids."""
+    fused: Schedule | None = None
+    """Schedule of a forward pass whose relays and neurons are one superstep; None where they take turns."""
+
+    @cached_property
+    def forward(self) -> Problem:
+        """The same with the schedule of the forward pass."""
+        fused = self.fused
+        if fused is None:
+            return self
+        lags = {self.bus_of[link.id]: fused.lags[link.id] for link in self.network.links}
+        return replace(self, schedule=fused, fused=None, buses=tuple(replace(bus, lag=lags[bus.id]) for bus in self.buses))
 
     @cached_property
     def segments(self) -> Segments:
@@ -110,6 +121,12 @@ class Problem:
         """Bytes a sample on a relay, by source."""
         sizes = {source: self.steps_stored(source) for source in self.network.sources}
         return {s: store_bytes(s, self.buses, steps, self.mode, self.windowed_buses, self.bits) for s, steps in sizes.items()}
+
+    @cached_property
+    def store_lives(self) -> Mapping[Source, Mapping[str, int]]:
+        """The same by lifetime."""
+        steps = {source: self.steps_stored(source) for source in self.network.sources}
+        return {s: store_lives(s, self.buses, n, self.mode, self.windowed_buses, self.bits) for s, n in steps.items()}
 
     def steps_stored(self, source: Source) -> int:
         """Steps that a relay has room for: all of an input; of a population those of a segment, and those kept at boundaries."""

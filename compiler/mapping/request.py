@@ -42,6 +42,7 @@ class Request:
     recompute: Recompute = "auto"
     segment: int = 0
     """Iterations of a segment that is tried because nothing fits without; 0: as `recompute` says."""
+    fused: bool | None = None
 
     def problems(self) -> Iterator[Problem]:
         """One problem for each way to size the windows, and for each way in which gradients come back to sources of spikes.

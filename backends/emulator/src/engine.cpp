@@ -3,10 +3,13 @@
 #include <poplar/exceptions.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 
 #include "engine_data.hpp"
+#include "spoil.hpp"
 
 namespace poplar {
 
@@ -38,10 +41,63 @@ HostAccess &accessOf(EngineData &engine, const std::string &handle, bool write) 
   return found->second;
 }
 
-void requireSize(const HostAccess &access, const std::string &handle, std::ptrdiff_t bytes) {
-  if (bytes < 0 || std::uint64_t(bytes) != access.bytes)
-    throw stream_connection_error("handle '" + handle + "' of " + access.tensor + " takes " + std::to_string(access.bytes) +
+void requireSize(const HostAccess &access, const std::string &handle, std::ptrdiff_t bytes, std::size_t replicas) {
+  if (bytes < 0 || std::uint64_t(bytes) != access.bytes * replicas)
+    throw stream_connection_error("handle '" + handle + "' of " + access.tensor + " takes " + std::to_string(access.bytes * replicas) +
                                   " bytes, not " + std::to_string(bytes));
+}
+
+bool isSet(const char *variable) {
+  const char *text = std::getenv(variable);
+  return text && std::atoi(text) != 0;
+}
+
+/// As Graphcore's model does where it is told to.
+bool allowsTooMuch(const OptionFlags &options) {
+  return isSet("SNNC_LENIENT_MEMORY") || (options.contains("debug.allowOutOfMemory") && options.at("debug.allowOutOfMemory") == "true");
+}
+
+/// A buffer for each stream of its own lets the host run ahead, unless it is told not to.
+bool prefetches(const OptionFlags &options) {
+  const auto is = [&](const char *option, const char *value) { return options.contains(option) && options.at(option) == value; };
+  return is("exchange.streamBufferOverlap", "none") && !is("exchange.enablePrefetch", "false");
+}
+
+/// Where the profile is written when the engine ends: $SNNC_PROFILE, or by the autoReport options; else nowhere.
+std::string profilePath(const OptionFlags &options) {
+  if (const char *path = std::getenv("SNNC_PROFILE"))
+    return path;
+  const auto wants = [&](const char *option) { return options.contains(option) && options.at(option) == "true"; };
+  if (!wants("autoReport.all") && !wants("autoReport.outputExecutionProfile"))
+    return "";
+  return (options.contains("autoReport.directory") ? options.at("autoReport.directory") : std::string(".")) + "/profile.json";
+}
+
+std::unique_ptr<EngineData> makeEngine(const std::shared_ptr<GraphData> &graph, ArrayRef<program::Program> programs, bool lenient) {
+  auto engine = std::make_unique<EngineData>(graph);
+  if (checksUndefined())
+    engine->undefined = std::make_unique<UndefinedElements>(*graph);
+  lowerPrograms(*engine, programs);
+  planHandles(*engine);
+  try {
+    accountMemory(*engine);
+  } catch (const graph_memory_allocation_error &error) {
+    if (!lenient)
+      throw;
+    std::cerr << "warning: " << error.what() << "\n";
+  }
+  return engine;
+}
+
+void initialise(EngineData &engine) {
+  engine.storage.initialise(*engine.graph);
+  spoil(engine, engine.deadAtStart);
+  if (engine.undefined)
+    engine.undefined->clear();
+  for (std::uint32_t variable : engine.graph->replicaIndices)
+    std::memcpy(engine.storage.base(variable), &engine.replica, sizeof engine.replica);
+  for (const auto &step : engine.supersteps)
+    std::copy(step->initialStates.begin(), step->initialStates.end(), step->states.data());
 }
 
 } // namespace
@@ -50,26 +106,60 @@ void requireSize(const HostAccess &access, const std::string &handle, std::ptrdi
 Engine::Engine(const Graph &graph, const program::Program &program, const OptionFlags &options)
     : Engine(graph, ArrayRef<program::Program>(&program, 1), options) {}
 
-Engine::Engine(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &) {
-  core::mapOwnedConstants(graph.data());
-  data_ = std::make_unique<core::EngineData>(graph.sharedData());
-  core::lowerPrograms(*data_, programs);
-  core::planHandles(*data_);
-  core::accountMemory(*data_);
+Engine::Engine(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &options) {
+  build(graph.sharedData(), programs, options);
+}
+
+Engine::Engine(const Executable &executable, const OptionFlags &options) {
+  if (!executable.valid())
+    throw runtime_error("an engine was made from an executable that holds nothing");
+  OptionFlags merged = executable.options();
+  for (const auto &flag : options)
+    merged.set(flag.first, flag.second);
+  build(executable.graph(), executable.programs(), merged);
+}
+
+void Engine::build(std::shared_ptr<core::GraphData> graph, ArrayRef<program::Program> programs, const OptionFlags &options) {
+  core::mapOwnedConstants(*graph);
+  const bool lenient = core::allowsTooMuch(options);
+  data_ = core::makeEngine(graph, programs, lenient);
+  for (unsigned replica = 1; replica < graph->replicas; ++replica)
+    data_->others.push_back(core::makeEngine(graph, programs, lenient));
+  data_->replicas = {data_.get()};
+  for (const auto &other : data_->others)
+    data_->replicas.push_back(other.get());
+  for (unsigned replica = 0; replica < data_->replicas.size(); ++replica) {
+    data_->replicas[replica]->replica = replica;
+    data_->replicas[replica]->replicas = data_->replicas;
+  }
+  data_->profilePath = core::profilePath(options);
+  for (core::EngineData *replica : data_->replicas)
+    replica->prefetches = core::prefetches(options);
+}
+
+Executable compileGraph(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &options, ProgressFunc progress) {
+  // What an engine would refuse is refused here.
+  Engine(graph, programs, options);
+  if (progress)
+    progress(1, 1);
+  return Executable(graph.sharedData(), programs.cloneAsVector(), options);
 }
 
 Engine::Engine(Engine &&) noexcept = default;
 Engine &Engine::operator=(Engine &&) noexcept = default;
-Engine::~Engine() = default;
+Engine::~Engine() {
+  if (data_ && data_->loaded && !data_->profilePath.empty())
+    std::ofstream(data_->profilePath) << core::collectProfile(*data_).toJson() << "\n";
+}
 
 void Engine::load(const Device &device) {
   const Target &ours = data_->graph->target, &theirs = device.getTarget();
-  if (ours.getNumTiles() != theirs.getNumTiles() || ours.getNumIPUs() != theirs.getNumIPUs())
-    throw invalid_machine_model("the graph was built for " + std::to_string(ours.getNumTiles()) + " tiles, the device has " +
+  const unsigned replicas = data_->graph->replicas;
+  if (ours.getNumTiles() * replicas != theirs.getNumTiles() || ours.getNumIPUs() * replicas != theirs.getNumIPUs())
+    throw invalid_machine_model("the graph was built for " + std::to_string(ours.getNumTiles() * replicas) + " tiles, the device has " +
                                 std::to_string(theirs.getNumTiles()));
-  data_->storage.initialise(*data_->graph);
-  for (const auto &step : data_->supersteps)
-    std::copy(step->initialStates.begin(), step->initialStates.end(), step->states.data());
+  for (core::EngineData *replica : data_->replicas)
+    core::initialise(*replica);
   data_->loaded = true;
 }
 
@@ -78,9 +168,11 @@ void Engine::run(unsigned program, const std::string &) {
     throw index_error("run(" + std::to_string(program) + "): the engine has " + std::to_string(data_->programs.size()) + " programs");
   if (!data_->loaded)
     throw runtime_error("run: the engine is not loaded on a device");
-  data_->runCycles = 0;
+  for (core::EngineData *replica : data_->replicas)
+    replica->runCycles = 0;
   core::runOp(*data_, data_->programs[program]);
-  data_->totalCycles += data_->runCycles;
+  for (core::EngineData *replica : data_->replicas)
+    replica->totalCycles += replica->runCycles;
 }
 
 void Engine::connectStream(const std::string &handle, void *begin, void *end) {
@@ -110,22 +202,40 @@ void Engine::connectStreamToCallback(const std::string &handle, StreamCallbackHa
   data_->connections[core::streamId(*data_, handle)] = connection;
 }
 
+void Engine::connectStreamToCallback(const std::string &handle, unsigned replica, StreamCallbackHandle callback) {
+  if (replica >= data_->replicas.size())
+    throw stream_connection_error("stream '" + handle + "': there is no replica " + std::to_string(replica));
+  core::StreamConnection &connection = data_->connections[core::streamId(*data_, handle)];
+  connection.byReplica.erase(replica);
+  connection.byReplica.emplace(replica, std::move(callback));
+}
+
 void Engine::disconnectStream(const std::string &handle) { data_->connections[core::streamId(*data_, handle)] = {}; }
 
 void Engine::readTensor(const std::string &handle, void *begin, void *end) {
-  core::HostAccess &access = core::accessOf(*data_, handle, false);
-  core::requireSize(access, handle, static_cast<char *>(end) - static_cast<char *>(begin));
-  core::runMoves(access.toHost, access.elementBytes);
-  if (access.bytes)
-    std::memcpy(begin, access.buffer.data(), access.bytes);
+  core::requireSize(core::accessOf(*data_, handle, false), handle, static_cast<char *>(end) - static_cast<char *>(begin),
+                    data_->replicas.size());
+  char *to = static_cast<char *>(begin);
+  for (core::EngineData *replica : data_->replicas) {
+    core::HostAccess &access = core::accessOf(*replica, handle, false);
+    core::runMoves(access.toHost, access.elementBytes);
+    if (access.bytes)
+      std::memcpy(to, access.buffer.data(), access.bytes);
+    to += access.bytes;
+  }
 }
 
 void Engine::writeTensor(const std::string &handle, const void *begin, const void *end) {
-  core::HostAccess &access = core::accessOf(*data_, handle, true);
-  core::requireSize(access, handle, static_cast<const char *>(end) - static_cast<const char *>(begin));
-  if (access.bytes)
-    std::memcpy(access.buffer.data(), begin, access.bytes);
-  core::runMoves(access.toDevice, access.elementBytes);
+  core::requireSize(core::accessOf(*data_, handle, true), handle, static_cast<const char *>(end) - static_cast<const char *>(begin),
+                    data_->replicas.size());
+  const char *from = static_cast<const char *>(begin);
+  for (core::EngineData *replica : data_->replicas) {
+    core::HostAccess &access = core::accessOf(*replica, handle, true);
+    if (access.bytes)
+      std::memcpy(access.buffer.data(), from, access.bytes);
+    core::runMoves(access.toDevice, access.elementBytes);
+    from += access.bytes;
+  }
 }
 
 void Engine::setPrintTensorStream(std::ostream &stream) { data_->printStream = &stream; }

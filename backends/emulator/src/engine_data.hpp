@@ -16,6 +16,7 @@
 #include "program_data.hpp"
 #include "storage.hpp"
 #include "superstep.hpp"
+#include "undefined.hpp"
 
 namespace poplar::core {
 
@@ -44,8 +45,20 @@ struct StreamStep {
   std::uint64_t executions = 0;
 };
 
+/// Sends a tensor to other replicas, through `buffer`.
+struct CrossStep {
+  std::string name;
+  std::uint32_t elementBytes;
+  AlignedBytes buffer;
+  std::vector<Move> toBuffer, fromBuffer;
+  std::map<unsigned, unsigned> replicas;
+  double cycles = 0;
+  std::uint64_t executions = 0;
+};
+
 struct PrintStep {
   std::string title;
+  PrintTensorFmt format;
   Type type;
   std::vector<std::size_t> shape;
   AlignedBytes buffer;
@@ -62,6 +75,11 @@ struct Op {
   std::vector<std::int32_t> cases;
   bool hasDefault = false;
   std::string message;
+  /// What it reads and writes itself, vertices aside.
+  Tensor source, destination;
+  /// Of a cycle stamp: where it goes, and the stamp that is taken from it.
+  char *stamp = nullptr;
+  const char *since = nullptr;
 };
 
 struct HostAccess {
@@ -77,6 +95,8 @@ struct StreamConnection {
   char *begin = nullptr, *end = nullptr, *next = nullptr;
   bool fixed = false;
   std::optional<StreamCallbackHandle> callback;
+  /// Callbacks of single replicas.
+  std::map<unsigned, StreamCallbackHandle> byReplica;
 };
 
 struct EngineData {
@@ -90,12 +110,28 @@ struct EngineData {
   std::vector<CopyStep> copies;
   std::vector<StreamStep> streamSteps;
   std::vector<PrintStep> prints;
+  std::vector<CrossStep> crossings;
+  /// All replicas, this one first where it is the engine's own; the engine of the first replica keeps the others.
+  std::vector<EngineData *> replicas;
+  std::vector<std::unique_ptr<EngineData>> others;
+  unsigned replica = 0;
+  /// Whether callbacks are asked ahead of time.
+  bool prefetches = true;
   std::map<std::string, HostAccess> handles;
   std::vector<StreamConnection> connections;
   std::vector<TileMemory> memory;
+  std::vector<MemoryPoint> memoryOverTime;
+  /// Where dead variables are spoilt: by operation, and when the engine is loaded.
+  std::vector<std::vector<std::uint32_t>> dying;
+  std::vector<std::uint32_t> deadAtStart;
   Executor executor;
   std::ostream *printStream;
   bool loaded = false;
+  /// Which elements hold nothing, where that is checked; and what operations touch, by their numbers.
+  std::unique_ptr<UndefinedElements> undefined;
+  std::map<std::uint32_t, std::pair<std::vector<Block>, std::vector<Block>>> touched;
+  /// Where the profile goes when the engine ends.
+  std::string profilePath;
   /// Device cycles of the run in progress or of the last one; of all runs; of control programs; of host transfers.
   double runCycles = 0, totalCycles = 0, controlCycles = 0, hostCycles = 0;
   std::uint64_t controls = 0;
@@ -107,6 +143,9 @@ void planHandles(EngineData &engine);
 /// Fills `memory`; throws graph_memory_allocation_error when a tile holds too little.
 void accountMemory(EngineData &engine);
 void runOp(EngineData &engine, std::uint32_t op);
+/// Sends what one step holds between replicas; compares a tensor of all replicas.
+void runCrossing(EngineData &engine, std::uint32_t crossing);
+void requireEqual(EngineData &engine, std::uint32_t crossing);
 EmulatorProfile collectProfile(const EngineData &engine);
 void printSummary(std::ostream &os, const EngineData &engine, const EmulatorProfile &profile);
 void printTensor(std::ostream &os, const PrintStep &print);

@@ -23,12 +23,15 @@ TileMemory EmulatorProfile::totalMemory() const {
     sum.stack += t.stack;
     sum.exchangeBuffers += t.exchangeBuffers;
     sum.exchangeCode += t.exchangeCode;
+    sum.alwaysVariables += t.alwaysVariables;
+    sum.peakVariables += t.peakVariables;
+    sum.peakExchangeBuffers += t.peakExchangeBuffers;
   }
   return sum;
 }
 
 unsigned EmulatorProfile::busiestMemoryTile() const {
-  const auto most = std::max_element(memory.begin(), memory.end(), [](const TileMemory &a, const TileMemory &b) { return a.total() < b.total(); });
+  const auto most = std::max_element(memory.begin(), memory.end(), [](const TileMemory &a, const TileMemory &b) { return a.peak() < b.peak(); });
   return unsigned(most - memory.begin());
 }
 
@@ -85,6 +88,7 @@ EmulatorProfile collectProfile(const EngineData &engine) {
   profile.cycles = engine.totalCycles;
   profile.hostCycles = engine.hostCycles;
   profile.memory = engine.memory;
+  profile.memoryOverTime = engine.memoryOverTime;
   profile.computeCycles.resize(profile.tiles);
   for (auto *values : {&profile.bytesReceived, &profile.bytesSent, &profile.linkBytesReceived, &profile.linkBytesSent})
     values->resize(profile.tiles);
@@ -144,8 +148,15 @@ void printMemory(std::ostream &os, const EmulatorProfile &p) {
   line("stack", all.stack, most.stack);
   line("exchange buffers", all.exchangeBuffers, most.exchangeBuffers);
   line("exchange code", all.exchangeCode, most.exchangeCode);
-  line("total", all.total(), most.total());
-  os << "  available on a tile: " << p.bytesPerTile << ", used on the fullest: " << share(most.total(), p.bytesPerTile) << "\n\n";
+  line("all that exists", all.total(), most.total());
+  line("variables live always", all.alwaysVariables, most.alwaysVariables);
+  line("variables at the peak", all.peakVariables, most.peakVariables);
+  line("buffers at the peak", all.peakExchangeBuffers, most.peakExchangeBuffers);
+  line("peak", all.peak(), most.peak());
+  os << "  available on a tile: " << p.bytesPerTile << ", used on the fullest: " << share(most.peak(), p.bytesPerTile);
+  if (!p.memoryOverTime.empty())
+    os << ", in '" << p.memoryOverTime[most.peakPoint].name << "'";
+  os << "\n\n";
 }
 
 void printSteps(std::ostream &os, const EmulatorProfile &p) {
@@ -168,7 +179,7 @@ void printSummary(std::ostream &os, const EngineData &engine, const EmulatorProf
   os << "Target: " << engine.graph->target.getTargetArchString() << ", " << p.ipus << " IPU, " << p.tiles << " tiles, clock "
      << p.clockHz / 1e9 << " GHz (emulated)\n"
      << "Graph: " << engine.graph->variables.size() << " variables, " << engine.graph->vertices.size() << " vertices, "
-     << engine.supersteps.size() << " compute sets, " << engine.copies.size() << " copies\n\n";
+     << engine.supersteps.size() << " compute sets, " << engine.copies.size() << " copies\n\nMemory Usage:\n";
   printMemory(os, p);
   printSteps(os, p);
   os << "  total: " << std::uint64_t(p.cycles) << " cycles, " << p.cycles / p.clockHz * 1e6 << " microseconds; last run "
