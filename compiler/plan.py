@@ -214,6 +214,26 @@ class Phase:
 
 
 @dataclass(frozen=True)
+class MemoryPhase:
+    """What is live in one kind of superstep.
+
+    Attributes
+    ----------
+    name, part
+        As those of :class:`Phase`.
+    tile
+        Category -> predicted bytes on the plan's fullest tile (:attr:`Plan.fullest_tile`).
+    all_tiles
+        Category -> predicted bytes on all tiles together.
+    """
+
+    name: str
+    part: str
+    tile: dict[str, int]
+    all_tiles: dict[str, int]
+
+
+@dataclass(frozen=True)
 class Plan:
     """The mapping of one StepProgram for a batch size and a number of steps; see the module's page."""
 
@@ -232,8 +252,8 @@ class Plan:
     activity_source: str
     """"measured on …" or "assumed"."""
     memory: dict[str, tuple[int, ...]]
-    """Category -> predicted bytes on each tile of the target (weights, tables, optimiser, gradients, history, relays, records,
-    exchange, vertices, code)."""
+    """Category -> predicted bytes on each tile of the target where that tile holds most (weights, tables, optimiser, gradients, history,
+    relays, records, exchange, vertices, code)."""
     phases: tuple[Phase, ...]
     loss_tiles: tuple[int, ...] = ()
     """Tile of each sample's loss (empty when not training)."""
@@ -249,6 +269,10 @@ class Plan:
     """Ids of the parts that populations were cut into, by the author's name; each part is a population of its own here."""
     host_bytes: int = 0
     """What the host streams to the chips before the first iteration: inputs of all steps and labels. Nothing overlaps with it."""
+    memory_over_time: tuple[MemoryPhase, ...] = ()
+    """What is live in each kind of superstep, in order; see docs/decisions/0013-memory-over-time.md."""
+    unshared_bytes: int = 0
+    """What the fullest tile would hold if all that it ever holds had room of its own."""
     segment: int = 0
     """Iterations of a segment whose forward pass runs again before its backward pass; 0: the history of all steps is kept."""
     latency: int = 1
@@ -277,8 +301,14 @@ class Plan:
 
     @property
     def tile_memory(self) -> tuple[int, ...]:
-        """Predicted bytes on each tile, all categories."""
+        """The most that each tile is predicted to hold at once, all categories."""
         return tuple(map(sum, zip(*self.memory.values(), strict=True)))
+
+    @property
+    def fullest_tile(self) -> int:
+        """The first tile that holds most."""
+        memory = self.tile_memory
+        return memory.index(max(memory))
 
     @property
     def chips_used(self) -> int:

@@ -102,7 +102,7 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
         "sums": [{"text": _add_sum(s["name"], s["value"])} for s in sums],
         "incoming": [body for link in links for body in link.first_bodies()],
     }
-    BACKWARD.add(net, assembly, population, "backward", fields, body)
+    BACKWARD.add(net, assembly, population, "backward", fields, body, returns=bool(back))
 
 
 def _zero_of(net: Network, fields: list[Field], index: int, connection: ConnectionInfo, population: PopulationInfo) -> Body:
@@ -296,4 +296,4 @@ def _add_weight_round(net: Network, assembly: Assembly, population: PopulationIn
         "incoming": [link.body() for link in links],
         "partials": [link.body() for link in back],
     }
-    ROUND.add(net, assembly, population, "backward", fields, body)
+    ROUND.add(net, assembly, population, "backward", fields, body, returns=bool(back))

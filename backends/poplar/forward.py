@@ -11,6 +11,7 @@ from snnc.backends.poplar.links import bus_fields, incoming, parameter_field, we
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
 from snnc.backends.poplar.recompute import KEPT, saved_slot, state_cells, state_slots
+from snnc.compiler.mapping.cost import partial_products
 from snnc.compiler.near import argument_name, with_arguments
 from snnc.compiler.step_operations import NeuronStep
 from snnc.compiler.step_program import PopulationInfo
@@ -27,12 +28,25 @@ class BlockVertex:
     cost: str
 
     def add(
-        self, net: Network, assembly: Assembly, population: PopulationInfo, group: str, fields: list[Field], body: Body, near: int = 0
+        self,
+        net: Network,
+        assembly: Assembly,
+        population: PopulationInfo,
+        group: str,
+        fields: list[Field],
+        body: Body,
+        near: int = 0,
+        *,
+        returns: bool = False,
     ) -> None:
-        """Add the codelet and the loop over all blocks to the section `group`; `near` outputs have a gradient window."""
+        """Add the codelet and the loop over all blocks to the section `group`.
+
+        `near` outputs have a gradient window; with `returns` it forms products for windows that go back to sources.
+        """
         shown, given = f"{population.id} {population.label}", tuple(fields)
         cost = net.cost(f"{self.cost}.{population.id}")
         cost = replace(cost, neuron=cost.neuron + near * cost.near, pair=cost.pair + 2 * near * cost.near)
+        cost = cost.calling(partial_products(cost)) if returns else cost
         name = assembly.codelet(self.template, self.prefix, self.title, shown, given, cost, body)
         comment = f"{shown}: {self.title[:1].lower()}{self.title[1:]}"
         assembly.loop(group, VertexLoop(comment, "Block", "b", f"{population.id}.blocks", self.compute_set, name, "b.tile", given))

@@ -8,8 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias
 
-import numpy as np
-
 from snnc.compiler.graph import Array
 from snnc.compiler.mapping.bounds import balance_bound, ideal_bound
 from snnc.compiler.mapping.buses import Bus, sequence_bytes
@@ -283,7 +281,7 @@ def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
     found = _quickly(request) if quick else _fitting(request, SNNC, None)
     best = (min(found, key=Search.cycles) if quick else _refined(found, request, effort).settle()).best
     if best is not None:
-        return Trial(int(np.sum(list(best.memory.values()), axis=0).max()), best.layout.placement.chips)
+        return Trial(best.memory.largest, best.layout.placement.chips)
     nearest = _nearest(found)
     return Trial(bytes_at_least(nearest.problem) if nearest.misfit is None else nearest.misfit[0], 0)
 
@@ -312,7 +310,9 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
         connections=tuple(ConnectionPlan(link.id, problem.bus_of[link.id], link.delay, link.target) for link in problem.network.links),
         activity=dict(problem.activity),
         activity_source=activity_source,
-        memory={category: tuple(tiles.tolist()) for category, tiles in best.memory.items()},
+        memory={category: tuple(tiles.tolist()) for category, tiles in best.memory.at_peak.items()},
+        memory_over_time=tuple(best.memory.phases()),
+        unshared_bytes=int(best.memory.unshared[best.memory.tile]),
         phases=best.phases,
         loss_tiles=layout.loss_tiles,
         tile_cycles=cycles_by_tile(layout, steps),

@@ -179,7 +179,7 @@ void printSummary(std::ostream &os, const EngineData &engine, const EmulatorProf
   os << "Target: " << engine.graph->target.getTargetArchString() << ", " << p.ipus << " IPU, " << p.tiles << " tiles, clock "
      << p.clockHz / 1e9 << " GHz (emulated)\n"
      << "Graph: " << engine.graph->variables.size() << " variables, " << engine.graph->vertices.size() << " vertices, "
-     << engine.supersteps.size() << " compute sets, " << engine.copies.size() << " copies\n\n";
+     << engine.supersteps.size() << " compute sets, " << engine.copies.size() << " copies\n\nMemory Usage:\n";
   printMemory(os, p);
   printSteps(os, p);
   os << "  total: " << std::uint64_t(p.cycles) << " cycles, " << p.cycles / p.clockHz * 1e6 << " microseconds; last run "
