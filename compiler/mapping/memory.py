@@ -149,7 +149,7 @@ def _owned(layout: Layout) -> Iterator[tuple[str, Ints, Ints]]:
         size = FLOAT * one.owners.count
         yield "weights", one.owners.tile, size
         if one.link.weight_gradient:
-            yield "gradients", one.owners.tile, size
+            yield "gradients", one.owners.tile, layout.problem.target.workers * size
             yield "optimiser", one.owners.tile, layout.problem.network.moments * size
 
 

@@ -439,8 +439,9 @@ def _owners_load(layout: Layout) -> Load:
     """Owners sum what groups hold of the gradients of their weights."""
     problem, load = layout.problem, Load(layout.problem)
     for tiles, count, pieces, values in owned_work(layout):
-        cost = worker_cycles(problem.costs["sum_pieces"], elements=count, rows=pieces, values=values)
-        load.add(tiles, problem.target.vertex_start_cycles + cost)
+        workers = problem.target.workers
+        cost = worker_cycles(problem.costs["sum_pieces"], elements=count, rows=pieces / workers, values=values / workers)
+        load.add(tiles, problem.target.vertex_start_cycles + cost, workers)
     return load
 
 
@@ -481,7 +482,8 @@ def _update_load(layout: Layout) -> Load:
         cycles = start + worker_cycles(cost, elements=2, **_summed(problem, 1, blocks))
         load.add(int(where.tiles[0]), cycles, scalars * problem.target.workers)
     for tiles, count, _, _ in owned_work(layout):
-        each = np.broadcast_to(start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, count)), tiles.shape)
+        counts = _summed(problem, count, problem.target.workers)
+        each = np.broadcast_to(start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, count), **counts), tiles.shape)
         load.add(np.repeat(tiles, problem.target.workers), np.repeat(each, problem.target.workers))
     return load
 

@@ -21,6 +21,7 @@ from snnc.compiler.mapping.placement import Placement, chip_counts, copy_counts,
 from snnc.compiler.mapping.predict import phase, supersteps
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.refine import changes, placed, shapes_of
+from snnc.compiler.mapping.sharing import sharing_tiles
 from snnc.compiler.mapping.strategies import deals, place
 from snnc.compiler.mapping.traffic import Layout
 from snnc.compiler.plan import Phase
@@ -193,6 +194,8 @@ class Search:
             limit = share * part.target.tile_bytes
             tight = each_once(options, partial(all_within, limit))
             found = list(placements(part, tight, chips, copies))
+            if part.network.indexed:
+                found += sharing_tiles(part, tight, found, chips, copies)
             least = {id(placement): self._least_cycles(part, options, placement) for placement in found}
             found.sort(key=lambda placement: least[id(placement)])
             if self._price_worth(found, least, near=True) or self._price_worth(found, least, near=False):
