@@ -86,6 +86,7 @@ struct GraphData {
   std::vector<TensorValue> tensorValues;
   std::map<std::string, HostHandle> handles;
   std::vector<DataStream> streams;
+  std::vector<RemoteBuffer> remotes;
   std::vector<program::Program> functions;
   CodeletLibrary codelets;
   std::unordered_map<std::string, const VertexType *> typeCache;

@@ -10,13 +10,6 @@
 
 namespace poplar::core {
 
-namespace {
-
-char *addressOf(const EngineData &engine, const Tensor &tensor) {
-  const std::vector<Block> blocks = blocksOf(tensor.data().view);
-  return engine.storage.base(blocks.at(0).var) + blocks[0].start * Index(tensor.elementType().size());
-}
-
 void requireMapped(const GraphData &graph, const std::vector<Block> &blocks, const std::string &user) {
   for (const Block &b : blocks)
     forEachInterval(b, [&](Index begin, Index end) {
@@ -32,7 +25,6 @@ void requireWritable(const GraphData &graph, const Tensor &tensor, const std::ve
     throw graph_connection_error(user + " writes an element of '" + tensor.getName() + "' twice");
 }
 
-/// Moves between blocks and a flat buffer.
 std::vector<Move> movesToBuffer(const EngineData &engine, const std::vector<Block> &blocks, char *buffer, std::uint32_t bytes, bool toBuffer) {
   Index n = 0;
   for (const Block &b : blocks)
@@ -42,6 +34,13 @@ std::vector<Move> movesToBuffer(const EngineData &engine, const std::vector<Bloc
   const std::vector<Block> flat{{0, std::uint32_t(n), 1, 0, 1, 0}};
   const Side device{&blocks, engine.storage.bases()}, host{&flat, &buffer};
   return toBuffer ? planMoves(host, device, bytes) : planMoves(device, host, bytes);
+}
+
+namespace {
+
+char *addressOf(const EngineData &engine, const Tensor &tensor) {
+  const std::vector<Block> blocks = blocksOf(tensor.data().view);
+  return engine.storage.base(blocks.at(0).var) + blocks[0].start * Index(tensor.elementType().size());
 }
 
 /// A cursor over the contiguous element ranges of blocks in order.
@@ -112,6 +111,10 @@ private:
     case ProgramKind::StreamIn:
     case ProgramKind::StreamOut:
       op.number = stream(data);
+      break;
+    case ProgramKind::RemoteIn:
+    case ProgramKind::RemoteOut:
+      op.number = planRemote(engine_, data);
       break;
     case ProgramKind::Print:
       op.number = print(data);

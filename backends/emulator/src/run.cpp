@@ -142,6 +142,9 @@ void runOp(EngineData &engine, std::uint32_t number) {
   case ProgramKind::StreamIn:
   case ProgramKind::StreamOut:
     return runStream(engine, engine.streamSteps[op.number]);
+  case ProgramKind::RemoteIn:
+  case ProgramKind::RemoteOut:
+    return runRemote(engine, engine.remoteSteps[op.number]);
   case ProgramKind::WriteUndef:
     return;
   case ProgramKind::Sync:

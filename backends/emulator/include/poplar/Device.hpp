@@ -19,7 +19,7 @@ public:
   const Target &getTarget() const { return target_; }
   bool attach() const { return true; }
   void detach() const {}
-  bool supportsRemoteBuffers() const { return false; }
+  bool supportsRemoteBuffers() const { return target_.getTargetType() != TargetType::CPU; }
 
 private:
   Target target_;

@@ -3,6 +3,7 @@
 #define SNNC_POPLAR_ENGINE_HPP
 
 #include <cstddef>
+#include <cstdint>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -61,6 +62,16 @@ public:
   void writeTensor(const std::string &handle, const void *begin, const void *end);
   template <class T> void writeTensor(const std::string &handle, ArrayRef<T> values) { writeTensor(handle, values.begin(), values.end()); }
 
+  /// One row of a remote buffer. There is one replica, number 0.
+  void copyToRemoteBuffer(const void *values, const std::string &handle, std::uint64_t repeatIndex, unsigned replicaIndex = 0);
+  void copyFromRemoteBuffer(const std::string &handle, void *values, std::uint64_t repeatIndex, unsigned replicaIndex = 0);
+  /// The same with the end of the values, whose number is checked.
+  template <class T>
+  void copyToRemoteBuffer(ArrayRef<T> values, const std::string &handle, std::uint64_t repeatIndex, unsigned replicaIndex = 0) {
+    requireRow(handle, values.size() * sizeof(T));
+    copyToRemoteBuffer(static_cast<const void *>(values.begin()), handle, repeatIndex, replicaIndex);
+  }
+
   void setPrintTensorStream(std::ostream &stream);
   void setPrintStream(std::ostream &stream) { setPrintTensorStream(stream); }
   void printProfileSummary(std::ostream &stream, const OptionFlags &options = {});
@@ -70,6 +81,8 @@ public:
   EmulatorProfile getEmulatorProfile() const;
 
 private:
+  void requireRow(const std::string &handle, std::size_t bytes) const;
+
   std::unique_ptr<core::EngineData> data_;
 };
 

@@ -155,6 +155,9 @@ public:
   DataStream addHostToDeviceFIFO(const std::string &handle, const Type &type, std::size_t numElements, const OptionFlags &options = {});
   DataStream addDeviceToHostFIFO(const std::string &handle, const Type &type, std::size_t numElements, const OptionFlags &options = {});
 
+  RemoteBuffer addRemoteBuffer(const std::string &handle, const Type &elementType, std::size_t numElements, std::size_t repeats = 1,
+                               bool rearrangeOnHost = false, bool optimiseMemory = false);
+
   Function addFunction(const program::Program &program);
 
   /// Of the emulator itself.
