@@ -32,6 +32,11 @@ def machine_context(target: Target) -> dict[str, Any]:
         (repr(float(control)), "cycles to control a superstep"),
         (repr(float(target.host.bytes_per_second if target.host else 0.0)), "bytes a second to the host; 0: not known"),
         (repr(float(target.vertex_start_cycles)), "worker cycles to start a vertex"),
+        (
+            repr(float(target.streaming.bytes_per_second if target.streaming else 0.0)),
+            "bytes a second to streaming memory of an IPU; 0: none",
+        ),
+        (str(target.streaming.bytes_per_chip if target.streaming else 0), "its bytes"),
     ]
     links = target.links
     wires = [(a, b, repr(float(n * links.bytes_per_second))) for a, b, n in links.wires(target.chips)] if links and target.chips > 1 else []

@@ -40,7 +40,7 @@ def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples:
     partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
     found["gradients"] = found["gradients"] + FLOAT * samples * partials * groups
     masks = sum(mask_words(neurons, cut.columns, near=source in problem.windowed) for source in layer.sent if source.kind == "spikes")
-    found["history"] = found["history"] + FLOAT * samples * masks * (1 + problem.segments.boundaries)
+    found["history"] = found["history"] + FLOAT * samples * masks * (1 + problem.segments.boundaries_sent)
     for name, size in indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups)).items():
         found[name] = found.get(name, 0 * groups) + size
     return found
@@ -58,7 +58,7 @@ def _state(problem: Problem, layer: Layer) -> int:
     kernel = layer.kernel
     sent = sum(source.kind != "spikes" for source in layer.sent)
     segments, states = problem.segments, len(kernel.states)
-    held = segments.boundaries * (states + sent) + len(kernel.inputs) + sent
+    held = segments.boundaries * states + segments.boundaries_sent * sent + len(kernel.inputs) + sent
     if not layer.gradient:
         return held + states
     kept = (segments.steps_kept + 1) * len(kernel.history) + (states - len(kernel.history))

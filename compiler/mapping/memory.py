@@ -40,6 +40,7 @@ def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
     buffers = [step.traffic.received + sum(traffic.sent for traffic in step.after) for step in steps if step.vertices]
     received = np.max(buffers, axis=0)
     fragments = np.sum([traffic.fragments for step in steps for traffic in (step.traffic, *step.after)], axis=0)
+    fragments = fragments + sum(step.row.fragments for step in steps if step.row is not None)
     found["exchange"] += received.astype(np.int64)
     found["code"] += used * problem.target.fixed_tile_bytes + (fragments * problem.target.fragment_code_bytes).astype(np.int64)
     found["vertices"] += vertex_bytes(layout)
