@@ -1,7 +1,8 @@
 """The iterations of a sequence cut into segments, of which only one has its history on the tiles at a time.
 
-The history of the others is worked out again (recompute) or waits in streaming memory. With iterations ``[0, K)`` and C of them in a segment, segment s is ``[s C, min((s + 1) C, K))``. To run a segment again, populations need
-their states at the boundary ``s C``, before their first step of the segment, and relays what they still show of the steps before it.
+The history of the others is worked out again (recompute) or waits in streaming memory. With iterations ``[0, K)`` and C of them in a
+segment, segment s is ``[s C, min((s + 1) C, K))``. To run a segment again, populations need their states at the boundary ``s C``, before
+their first step of the segment, and relays what they still show of the steps before it.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Streamed: TypeAlias = Literal["off", "inputs", "boundaries", "history"]
-"""What of a sequence in segments lies outside the tiles, each with all before it but that histories leave no boundaries: nothing; inputs,
-which the host sends segment after segment; what segments begin with, in streaming memory; their histories there, so that nothing runs again.
+"""What of a sequence in segments lies outside the tiles: nothing; inputs, which the host sends segment after segment; these and, in
+streaming memory, what segments begin with; inputs and, in streaming memory, the histories of segments, so that nothing runs again.
 """
 
 
