@@ -41,6 +41,7 @@ FAR: Final = 1.5
 MOST_FLIPS: Final = 8
 """With more sources than these, gradients come back to all of them in one way."""
 LABEL_BYTES: Final = 4
+FLOAT: Final = 4
 
 
 def make_plan(
@@ -157,9 +158,25 @@ def _fitting(request: Request, strategy: str, placer: Placer | None, *, quick: b
         return found
     rerun: list[Search] = []
     for way in request.ways():
-        if way == "history" or not _fits(rerun):
+        if _histories_pay(rerun) if way == "history" else not _fits(rerun):
             rerun += _in_segments(replace(request, streamed=way), way, placer, quick=quick)
     return _fastest(rerun) or rerun or found
+
+
+def _histories_pay(rerun: Sequence[Search]) -> bool:
+    """Whether histories may be copied to streaming memory and back sooner than segments run again; relays and barriers are not counted."""
+    best = min((search.best for search in rerun if search.best is not None), key=lambda priced: priced.cycles, default=None)
+    if best is None:
+        return True
+    problem, chips = best.layout.problem, best.layout.placement.chips
+    floats = sum(
+        layer.neurons * (len(layer.kernel.history) + len(layer.kernel.saved)) for layer in problem.network.layers if layer.gradient
+    )
+    moved = 2 * FLOAT * floats * problem.batch * problem.steps * problem.segments.again / problem.segments.iterations
+    again = sum(p.runs * (p.compute + p.sync + p.exchange) for p in best.phases if p.part == "recompute")
+    return (
+        problem.target.streaming is not None and moved * problem.target.clock_hz < again * chips * problem.target.streaming.bytes_per_second
+    )
 
 
 def _fastest(found: Sequence[Search]) -> list[Search]:
