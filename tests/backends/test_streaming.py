@@ -44,7 +44,7 @@ def assert_trains_alike(case, wanted):
     ("name", "length", "way"),
     [
         ("recurrent", 5, "inputs"),
-        ("drop", 7, "inputs"),
+        ("drop", 5, "inputs"),
         ("exact several inputs", 2, "boundaries"),
         ("lstm", 5, "boundaries"),
         ("exact several inputs", 3, "history"),
