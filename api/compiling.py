@@ -27,7 +27,7 @@ from snnc.data import read_arrays
 from snnc.errors import ModelFormatError
 from snnc.frontends.dsl import Network
 from snnc.loading import is_project, load_model, load_project
-from snnc.options import REFERENCE, Options, options
+from snnc.options import CPU, REFERENCE, UNPLACED, Options, options
 from snnc.project import TRAINED, Compiled, compile_graph, read_project, read_trained, write_project
 from snnc.session import Session, with_own_name
 
@@ -68,7 +68,7 @@ def compile(
     model
         A :class:`~snnc.frontends.dsl.Network`, a graph, an ``.onnx`` file or a folder that snnc wrote.
     target
-        ``"reference"`` (NumPy), a machine such as ``"gc200"``, or the path of a TOML file that describes one.
+        ``"cpu"`` (a C++ program for the processor at hand), ``"reference"`` (NumPy), a machine such as ``"gc200"``, or the path of a TOML file that describes one.
     steps
         Time steps of a sequence, where the model leaves it open.
     batch
@@ -157,7 +157,7 @@ def open(folder: str | Path) -> Session:
 def open_graph(graph: Graph, chosen: Options, calibrate: Data | None = None) -> Session:
     """Compile `graph` and open it, in a temporary folder where it needs one."""
     compiled = _compiled(graph, chosen, calibrate)
-    if compiled.plan is None:
+    if chosen.target == REFERENCE:
         return Session(open_engine_of(compiled, None), compiled)
     above = Path(tempfile.mkdtemp(prefix="snnc-"))
     try:
@@ -194,7 +194,7 @@ def session_for(
         graph, chosen = model, Options()
     steps, batch = _sizes(graph, with_own_name(arrays, [name for name, _ in graph.of_type(Input)]))
     wanted = replace(chosen, target=target or REFERENCE, seed=seed, loss=None, optimizer=None, batch=min(batch, MOST_SAMPLES))
-    if wanted.target != REFERENCE:
+    if wanted.target not in UNPLACED:
         wanted = replace(wanted, steps=graph.steps or steps)
     return open_graph(graph, wanted)
 
@@ -222,7 +222,7 @@ def _set_input_kind(graph: Graph, kind: str) -> None:
 
 
 def _compiled(graph: Graph, chosen: Options, data: Path | Data | None) -> Compiled:
-    if data is None or chosen.target == REFERENCE:
+    if data is None or chosen.target in UNPLACED:
         return compile_graph(graph, chosen)
     return compile_graph(graph, chosen, measured_activity(graph, chosen, data))
 
@@ -239,11 +239,15 @@ def measured_activity(graph: Graph, chosen: Options, data: Path | Data) -> Activ
 
 
 def open_engine_of(compiled: Compiled, folder: Path | None) -> Engine:
-    """Build what a project holds and load it; without a plan, take the reference backend."""
-    if compiled.plan is None or folder is None:
+    """Build what a project holds and load it; the reference backend needs no project."""
+    if compiled.options.target == REFERENCE or folder is None:
         from snnc.backends.reference.engine import ReferenceEngine
 
         return ReferenceEngine(compiled.program)
+    if compiled.options.target == CPU:
+        from snnc.backends.cpu.engine import open_engine as open_cpu
+
+        return open_cpu(folder)
     from snnc.backends.poplar.engine import open_engine
 
     engine = open_engine(folder)

@@ -15,7 +15,7 @@ from snnc.compiler.plan import Mode, Plan, Recompute, Streaming
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiling import Data, Model, as_graph, measured_activity
 from snnc.errors import EstimateError
-from snnc.options import REFERENCE, Options, options
+from snnc.options import UNPLACED, Options, options
 from snnc.project import compile_graph, lowered
 
 
@@ -131,8 +131,8 @@ def estimate_graph(
         The target is no machine, or activity is both measured and assumed.
     """
     began = time.perf_counter() if start is None else start
-    if chosen.target == REFERENCE:
-        raise EstimateError("the reference backend has no tiles and no cycles to estimate; give a machine (--target gc200).")
+    if chosen.target in UNPLACED:
+        raise EstimateError(f"the target {chosen.target!r} has no tiles and no cycles to estimate; give a machine (--target gc200).")
     if data is not None and activity is not None:
         raise EstimateError("the activity is either measured on data or assumed; give one of the two.")
     plan = compile_graph(graph, chosen, _activity(graph, chosen, data, activity), strategy=strategy).plan

@@ -18,9 +18,13 @@ from snnc.errors import OptionValueError, UnknownOptimizerError
 STREAMING = ("auto", "off", "inputs", "boundaries", "history")
 """What a sequence in segments may keep outside the tiles."""
 REFERENCE = "reference"
+"""The target that needs no machine: the NumPy backend."""
+CPU = "cpu"
+"""The target that is the processor at hand: an emitted C++ program."""
 OPTIONS_FILE = "model/options.json"
 """Where a project keeps the options that it was compiled with."""
-"""The target that needs no machine: the NumPy backend."""
+UNPLACED = (REFERENCE, CPU)
+"""Targets without tiles: there is no plan."""
 
 
 @dataclass(frozen=True)

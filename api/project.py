@@ -29,7 +29,7 @@ from snnc.compiler.targets import load_target
 from snnc.errors import ProjectFolderError, StepsNeededError
 from snnc.graph_file import save_graph
 from snnc.loading import load_project
-from snnc.options import OPTIONS_FILE, REFERENCE, Options, to_data
+from snnc.options import CPU, OPTIONS_FILE, UNPLACED, Options, to_data
 from snnc.parting import Mapped, Parter, Parts, load_parts, map_parts, save_parts
 
 DEFAULT_BATCH = 32
@@ -44,7 +44,7 @@ TRAINED = "model/trained.safetensors"
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """A network on its way: what it is, what was asked for, its program and its plan (None for the reference backend)."""
+    """A network on its way: what it is, what was asked for, its program and its plan (None where there are no tiles)."""
 
     graph: Graph
     options: Options
@@ -68,7 +68,7 @@ def compile_graph(graph: Graph, chosen: Options, activity: Activity | None = Non
         A machine needs a fixed number of steps, and none is known.
     """
     program = lowered(graph, chosen)
-    if chosen.target == REFERENCE:
+    if chosen.target in UNPLACED:
         return Compiled(graph, chosen, program, None)
     found = map_graph(graph, program, chosen, activity, strategy=strategy)
     return Compiled(graph, chosen, program, found.plan, found.parts)
@@ -80,7 +80,7 @@ def lowered(graph: Graph, chosen: Options) -> StepProgram:
 
 
 def _filled(graph: Graph, chosen: Options) -> Graph:
-    return graph if chosen.target == REFERENCE else FillSparse(trains=chosen.loss is not None, least=FILLED)(graph)
+    return graph if chosen.target in UNPLACED else FillSparse(trains=chosen.loss is not None, least=FILLED)(graph)
 
 
 def _lowering(chosen: Options) -> dict[str, Any]:
@@ -196,6 +196,10 @@ def write_project(compiled: Compiled, folder: Path) -> None:
         from snnc.backends.poplar.emit import emit_poplar
 
         emit_poplar(compiled.placed, compiled.plan, folder)
+    elif compiled.options.target == CPU:
+        from snnc.backends.cpu.emit import emit_cpu
+
+        emit_cpu(compiled.program, folder, compiled.options.steps, compiled.options.batch)
     (folder / "model").mkdir(parents=True, exist_ok=True)
     if compiled.parts is not None:
         save_parts(compiled.parts.parting, folder)
@@ -213,7 +217,7 @@ def read_project(folder: Path) -> Compiled:
     """
     graph, chosen = load_project(folder)
     program = lowered(graph, chosen)
-    if chosen.target == REFERENCE:
+    if chosen.target in UNPLACED:
         return Compiled(graph, chosen, program, None)
     try:
         plan = plan_from_json((folder / "plan.json").read_text(encoding="utf-8"))

@@ -31,7 +31,7 @@ class Session(session.Session):
     Attributes
     ----------
     graph, options, plan
-        What it was compiled from, how, and the mapping (None for the reference backend).
+        What it was compiled from, how, and the mapping (None where there are no tiles).
     project
         Its folder, where it has one.
     recording
@@ -92,7 +92,7 @@ class Session(session.Session):
 
     def _report(self, format: str) -> bytes:
         if self.plan is None:
-            raise ProjectFolderError("the reference backend has no plan; compile for a machine, for example target='gc200'.")
+            raise ProjectFolderError(f"the target {self.options.target!r} has no tiles and no plan; compile for a machine, for example target='gc200'.")
         from snnc.inspect import Subject, summarise, write
 
         recording = self.recording

@@ -90,6 +90,10 @@ class NativeSession:
             raise NativeError(f"the program in {folder} cannot be opened: {self._message()}.")
         self.tensors: Mapping[str, TensorInfo] = {info.name: info for info in self._tensors()}
 
+    def refresh(self) -> None:
+        """Read the tensors' shapes again, after a setting that they follow was changed."""
+        self.tensors = {info.name: info for info in self._tensors()}
+
     def with_role(self, role: Role) -> dict[str, TensorInfo]:
         """All tensors of one role."""
         return {name: info for name, info in self.tensors.items() if info.role == role}

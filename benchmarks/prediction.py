@@ -36,13 +36,12 @@ STEPS_OF_PHASE: Final[Mapping[str, str]] = {
     "backward: test for further windows": r"BD\b",
     "backward: further windows": r"BG\b",
     "backward: next windows": r"BN\b",
-    "update: optimiser": r"U1 update\b",
 }
 """Phase of a plan to the steps of the emulator's profile; the first phase that fits has a step (the two starts: one each)."""
 MEMORY: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    "variables": (("weights", "tables", "optimiser", "gradients", "history", "relays", "records"), ("variables",)),
+    "variables": (("weights", "optimiser", "gradients", "history", "relays", "records"), ("variables",)),
     "exchange buffers": (("exchange",), ("exchange_buffers",)),
-    "vertices": (("vertices",), ("vertex_state", "edge_lists", "constants")),
+    "vertices and tables": (("vertices", "tables"), ("vertex_state", "edge_lists", "constants")),
     "code and stack": (("code",), ("code", "control_code", "stack", "exchange_code")),
 }
 """Categories of a plan's memory beside the emulator's."""

@@ -257,6 +257,9 @@ class Plan:
     """What of such a sequence lies outside the tiles."""
     streaming_bytes: tuple[int, ...] = ()
     """Bytes of streaming memory of each chip; empty where none is used."""
+    latency: int = 1
+    """Iterations that spikes of a population need at least to reach its readers in the forward pass: 2 where relays look for the spikes
+    of one iteration while neurons compute the next. Stages and lags above are those of the backward pass, where it is 1."""
 
     @property
     def segments(self) -> Segments:

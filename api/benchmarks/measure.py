@@ -22,6 +22,7 @@ from snnc.compiler.errors import SnncError
 from snnc.compiler.mapping import make_plan
 from snnc.compiler.mapping.errors import BaselineTooBigError, PublishedOptionError, TooBigError
 from snnc.compiler.mapping.published import predict_published
+from snnc.compiler.mapping.strategies.baselines import SNNC
 from snnc.compiler.plan import Plan
 from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
@@ -30,6 +31,8 @@ from snnc.options import options
 from snnc.project import Compiled, lowered, map_graph, write_project
 
 PUBLISHED: Final = "published"
+VARIED: Final = (PUBLISHED, SNNC)
+"""The strategies that the log is compared with, over the costs of a fragment and the fillings of buffers."""
 FRAGMENT_CYCLES: Final = (6.0, 20.0)
 """The least and the most that sources give for a fragment of an exchange; targets hold 9."""
 
@@ -76,7 +79,8 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
             found["peak_tile_bytes"] = error.needed
     row |= {"compile_s": time.perf_counter() - start, "cpu_s": time.process_time() - cpu} | found
     row["peak_rss_mb"] = peak_rss_mb()
-    return row | (_variants(case, strategy, machine) if logged is not None and row["fits"] else {})
+    varied = logged is not None and row["fits"] and strategy in VARIED
+    return row | (_variants(case, strategy, machine) if varied else {})
 
 
 def peak_rss_mb() -> float:

@@ -38,7 +38,8 @@ def targets(
         return
     for line in table(machines):
         result(line)
-    result("reference  the NumPy backend: any network, no machine needed")
+    result("cpu        this processor: an emitted C++ program, the fastest way to train here; needs a C++ compiler")
+    result("reference  the NumPy backend: any network, no compiler needed")
     result("A TOML file of your own describes another machine: --target my_machine.toml (snnc targets gc200 prints one to start from)")
 
 

@@ -19,7 +19,7 @@ from snnc.compiler.surrogate import Surrogate
 from snnc.compiling import Model, as_graph
 from snnc.errors import ExploreError
 from snnc.estimating import Estimate
-from snnc.options import REFERENCE, Options, options
+from snnc.options import REFERENCE, UNPLACED, Options, options
 from snnc.project import lowered, map_graph
 
 
@@ -131,13 +131,13 @@ def explore_graph(
     Raises
     ------
     ExploreError
-        A list is empty, or names the reference backend.
+        A list is empty, or names a target without tiles.
     """
     for what, values in (("target", targets), ("batch size", batches), ("activity", activities)):
         if not values:
             raise ExploreError(f"there is no {what} to explore; give at least one.")
-    if REFERENCE in targets:
-        raise ExploreError("the reference backend has no tiles and no cycles; give machines (--targets gc200,bow).")
+    if any(target in UNPLACED for target in targets):
+        raise ExploreError("cpu and reference have no tiles and no cycles; give machines (--targets gc200,bow).")
     program = lowered(graph, replace(chosen, target=targets[0]))
     wanted = {a: None if a is None else assumed_activity(program, a) for a in activities}
     for target, batch, activity in itertools.product(targets, batches, activities):

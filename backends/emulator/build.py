@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -23,9 +24,12 @@ from snnc.backends.emulator.toolchain import (
     scratch_beside,
 )
 
-__all__ = ["compile_program", "compiler", "include_dir", "library", "prefix"]
+__all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "library", "prefix"]
 
 LIBRARY_FLAGS = ("-O2", "-Wall", "-Wextra")
+PREFIX = ("include", "src", "cmake")
+LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "gcl")
+"""The libraries beside Poplar's own; one shared library holds them all."""
 
 
 def include_dir() -> Path:
@@ -49,7 +53,7 @@ def prefix() -> Path:
 @lru_cache(maxsize=8)
 def _prefix(command: tuple[str, ...], cache: str) -> Path:
     flags = [*common_flags(command), *LIBRARY_FLAGS]
-    key = digest([*_contents(), *command, compiler_version(command), *flags, machine_id(), sys.executable, str(EMULATOR)])
+    key = digest([*_contents(*PREFIX), *command, compiler_version(command), *flags, machine_id(), sys.executable, str(EMULATOR)])
     target = Path(cache) / f"emulator-{key}"
     if not (target / "lib" / "libpoplar.so").exists():
         scratch = scratch_beside(target)
@@ -61,38 +65,87 @@ def _prefix(command: tuple[str, ...], cache: str) -> Path:
     return target
 
 
-def _contents() -> list[bytes]:
+def complete_prefix() -> Path:
+    """Return an install prefix with PopLibs too: ``lib/libpopops.so`` and its like, and ``bin/popc``.
+
+    It is built once, like `prefix`, on which it leans.
+    """
+    return _complete_prefix(tuple(compiler()), str(cache_dir()))
+
+
+@lru_cache(maxsize=8)
+def _complete_prefix(command: tuple[str, ...], cache: str) -> Path:
+    base = _prefix(command, cache)
+    flags = [*common_flags(command), *LIBRARY_FLAGS]
+    key = digest([*_contents("include", "src", "poplibs", "cmake"), *command, compiler_version(command), *flags, machine_id(), str(base)])
+    target = Path(cache) / f"emulator-poplibs-{key}"
+    if not (target / "lib" / "libpoplibs.so").exists():
+        scratch = scratch_beside(target)
+        try:
+            _build_libraries(scratch, base, command, flags)
+            publish(scratch, target)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return target
+
+
+def _build_libraries(folder: Path, base: Path, command: Sequence[str], flags: Sequence[str]) -> None:
+    lib, binaries = folder / "lib", folder / "bin"
+    shutil.copytree(base / "include", folder / "include")
+    compiled = _compile_all(folder / "objects", EMULATOR / "poplibs", command, flags)
+    (lib / "libpoplar.so").symlink_to(base / "lib" / "libpoplar.so")
+    link = ["-shared", "-Wl,-soname,libpoplibs.so", *map(str, compiled), "-o", str(lib / "libpoplibs.so")]
+    run_compiler([*command, *flags, *link, str(base / "lib" / "libpoplar.so"), f"-Wl,-rpath,{base / 'lib'}"], "libpoplibs.so")
+    shutil.rmtree(folder / "objects")
+    for name in LIBRARIES:
+        (lib / f"lib{name}.so").write_text("/* GNU ld script */\nINPUT ( -lpoplibs -lpoplar )\n")
+    for name in ("poplar", "poplibs", *LIBRARIES):
+        (lib / "cmake" / name).mkdir(parents=True)
+        shutil.copy(EMULATOR / "cmake" / "poplarConfig.cmake", lib / "cmake" / name / f"{name}Config.cmake")
+    binaries.mkdir()
+    script = binaries / "popc"
+    script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(EMULATOR / "popc_script.py"))} "$@"\n')
+    script.chmod(0o755)
+
+
+def _contents(*folders: str) -> list[bytes]:
     """Return names and bytes of everything that goes into the prefix."""
-    files = sorted(p for folder in ("include", "src", "cmake") for p in (EMULATOR / folder).rglob("*") if p.is_file())
+    files = sorted(p for folder in folders for p in (EMULATOR / folder).rglob("*") if p.is_file())
     return [part for p in files for part in (str(p.relative_to(EMULATOR)).encode(), p.read_bytes())]
 
 
 def _build(folder: Path, command: Sequence[str], flags: Sequence[str]) -> None:
     lib = folder / "lib"
-    objects = folder / "objects"
-    objects.mkdir()
     shutil.copytree(EMULATOR / "include", folder / "include")
     shutil.copytree(EMULATOR / "cmake", lib / "cmake" / "poplar")
     paths = [
         f'-DSNNC_PYTHON_EXECUTABLE="{sys.executable}"',
         f'-DSNNC_POPC_SCRIPT="{EMULATOR / "popc_script.py"}"',
     ]
+    compiled = _compile_all(folder / "objects", EMULATOR / "src", command, [*flags, *paths])
+    link = ["-shared", "-Wl,-soname,libpoplar.so", *map(str, compiled), "-o", str(lib / "libpoplar.so"), "-ldl"]
+    run_compiler([*command, *flags, *link], "libpoplar.so")
+    shutil.rmtree(folder / "objects")
+
+
+def _compile_all(objects: Path, sources: Path, command: Sequence[str], flags: Sequence[str]) -> list[Path]:
+    """Compile every source of a folder, two at a time; return the objects."""
+    objects.mkdir()
+    (objects.parent / "lib").mkdir(exist_ok=True)
 
     def compile_one(source: Path) -> Path:
         output = objects / f"{source.stem}.o"
-        run_compiler([*command, *flags, *paths, f"-I{EMULATOR / 'include'}", "-c", str(source), "-o", str(output)], source.name)
+        run_compiler([*command, *flags, f"-I{EMULATOR / 'include'}", "-c", str(source), "-o", str(output)], source.name)
         return output
 
     with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
-        compiled = list(pool.map(compile_one, sorted((EMULATOR / "src").glob("*.cpp"))))
-    link = ["-shared", "-Wl,-soname,libpoplar.so", *map(str, compiled), "-o", str(lib / "libpoplar.so"), "-ldl"]
-    run_compiler([*command, *flags, *link], "libpoplar.so")
-    shutil.rmtree(objects)
+        return list(pool.map(compile_one, sorted(sources.glob("*.cpp"))))
 
 
 def compile_program(
-    sources: Sequence[Path], output: Path, shared: bool = False, flags: Sequence[str] = ("-O2",), *, libraries: Sequence[str] = ()
-) -> None:
+    sources: Sequence[Path], output: Path, shared: bool = False, flags: Sequence[str] = ("-O2",), *,
+    libraries: Sequence[str] = (), complete: bool = False,
+) -> None:  # fmt: skip
     """Compile and link a host program against the emulator.
 
     Parameters
@@ -107,6 +160,8 @@ def compile_program(
         Compiler flags beside those that every program gets (C++17, include path).
     libraries
         Arguments to put behind the sources, such as ``-ldl``.
+    complete
+        Whether PopLibs are linked too.
 
     Raises
     ------
@@ -114,8 +169,8 @@ def compile_program(
         With the compiler's first errors.
     """
     command = compiler()
-    lib = library().parent
-    link = [f"-L{lib}", "-lpoplar", f"-Wl,-rpath,{lib}", *libraries]
+    lib = (complete_prefix() if complete else prefix()) / "lib"
+    link = [f"-L{lib}", *(["-lpoplibs"] if complete else []), "-lpoplar", f"-Wl,-rpath,{lib}", *libraries]
     kind = ["-shared"] if shared else []
     names = [str(s) for s in sources]
     run_compiler(

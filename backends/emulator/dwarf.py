@@ -13,7 +13,7 @@ from elftools.elf.sections import SymbolTableSection
 CLASS_TAGS = ("DW_TAG_class_type", "DW_TAG_structure_type")
 WRAPPERS = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type")
 DIRECTIONS = {"poplar::Input": "input", "poplar::Output": "output", "poplar::InOut": "inout"}
-BASES = {"poplar::Vertex": "vertex", "poplar::MultiVertex": "multi"}
+BASES = {"poplar::Vertex": "vertex", "poplar::MultiVertex": "multi", "poplar::SupervisorVertex": "supervisor"}
 # By DWARF's encoding and size; `char` is told apart by its name.
 SCALARS = {
     (2, 1): "bool", (4, 2): "half", (4, 4): "float", (6, 1): "signed char", (8, 1): "unsigned char",
@@ -120,7 +120,7 @@ class _Reader:
         return VertexType(self.name(die), kind, _number(die, "DW_AT_byte_size"), address, size, list(self.fields(die, 0)))
 
     def base_kind(self, die: DIE) -> str | None:
-        """Return "vertex" or "multi" when the class derives from one of the two."""
+        """Return "vertex", "multi" or "supervisor" when the class derives from one of the three."""
         for base in self.bases(die):
             kind = BASES.get(self.name(base)) or self.base_kind(base)
             if kind is not None:

@@ -52,7 +52,7 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
     back = [link for link in incoming(net, population.id) if link.returned]
     both = [link for link in incoming(net, population.id) if link.read_backward or link.returned]
     fields = [
-        *clock_fields(net, population.id),
+        *clock_fields(net, population.id, forward=False),
         *bus_fields(net, both, backward=True),
         *gradient_fields(net, links),
         *weight_fields(net, back),
@@ -123,7 +123,7 @@ def _state_adjoints(
         if not any(a.target == f"d_{state}_prev" for a in population.kernel.backward):
             continue
         cells = assembly.cells(population.id, f"d_{buffer}", "1", f"adjoint of a state of {population.label}")
-        fields.append(vector("InOut", "float", f"d_state{index}", f"{cells}[b.index]"))
+        fields.append(vector("InOut", "float", f"d_state{index}", f"{assembly.forget('backward', cells)}[b.index]"))
         places[f"d_{state}"] = f"d_state{index}[n]"
         stores.append({"name": f"d_state{index}[n]", "value": f"d_{state}_prev"})
         zeros.append({"name": f"d_state{index}", "size": "size"})
@@ -180,6 +180,7 @@ def _outputs(
         ring = ring_size(net, buffer)
         if ring:
             cells = assembly.cells(population.id, f"d_{buffer}", ring, f"gradient of an output of {population.label}")
+            assembly.forget("backward", cells)
             if f"d_o{index}" in used:
                 fields += [vector("InOut", "float", f"d_output{index}", f"{cells}[b.index]"), number(f"ring{index}", ring)]
         if f"d_o{index}" not in used:
@@ -269,7 +270,7 @@ def _add_weight_round(net: Network, assembly: Assembly, population: PopulationIn
         return
     ports = sorted({link.connection.port for link in both})
     fields = [
-        *clock_fields(net, population.id),
+        *clock_fields(net, population.id, forward=False),
         *bus_fields(net, both, backward=True),
         *gradient_fields(net, links),
         *weight_fields(net, back),

@@ -158,7 +158,7 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "compute_sets": _compute_sets(net),
         "statements": [*assembly.tensors, *assembly.start, *assembly.refresh],
         "groups": [{"name": n, "title": t, "loops": assembly.loops[g]} for g, (n, t) in GROUPS.items() if g in assembly.loops],
-        "programs": programs(net),
+        "programs": programs(net, assembly),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in net.program.inputs],
         "clock": CLOCK,
         "row_bytes": ROW_BYTES,
@@ -185,7 +185,9 @@ LOSS_TITLES: Final = {"loss_scores": "L1 scores", "loss_samples": "L1 loss"}
 
 
 def _compute_sets(net: Network) -> list[dict[str, str]]:
-    names = {"relay_forward": "F1 relay", **({JOIN: "F1b windows"} if joins(net) else {}), "forward_neurons": "F2 neurons"}
+    first = {} if net.fused else {"relay_forward": "F1 relay"}
+    both = "F2 relays and neurons" if net.fused else "F2 neurons"
+    names = {**first, **({JOIN: "F1b windows"} if joins(net) else {}), "forward_neurons": both}
     if net.rounds:
         names |= {
             "forward_decide": "FD further windows?",

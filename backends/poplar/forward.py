@@ -44,11 +44,11 @@ FORWARD: Final = BlockVertex(
 GATHER: Final = BlockVertex("gather", "Gather", "Adds a further window to the currents.", "forward_gather", "gather")
 
 
-def clock_fields(net: Network, population: str, clock: str = "second_clock") -> list[Field]:
+def clock_fields(net: Network, population: str, *, forward: bool) -> list[Field]:
     """When and on what a block's vertex works."""
     return [
-        scalar("Input", "int", "k", clock),
-        integer("stage", net.stages[population]),
+        scalar("Input", "int", "k", "second_clock"),
+        integer("stage", (net.forward_stages if forward else net.stages)[population]),
         integer("interval", "INTERVAL"),
         integer("steps", "STEPS"),
         number("samples", "b.samples"),
@@ -65,7 +65,8 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
     """Add the variables and vertices of ``F2 neurons`` for one population, and of its further windows."""
     step, kernel = net.step(population.id), population.kernel
     links = incoming(net, population.id)
-    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *weight_fields(net, links)]
+    fields = [*clock_fields(net, population.id, forward=True), *first_field(net, population.id)]
+    fields += [*bus_fields(net, links), *weight_fields(net, links)]
     ports, port_fields = _ports(net, assembly, population, any(link.limited for link in links))
     fields += port_fields
     places = {f"i{p['index']}": f"current{p['index']}[n]" for p in ports}
@@ -119,7 +120,7 @@ def _ports(net: Network, assembly: Assembly, population: PopulationInfo, rounds:
     fields: list[Field] = []
     for index, port in enumerate(population.ports):
         cells = assembly.cells(population.id, port, "1", f"current {population.label}")
-        fields.append(vector("InOut", "float", f"current{index}", f"{cells}[b.index]"))
+        fields.append(vector("InOut" if rounds else "Output", "float", f"current{index}", f"{cells}[b.index]"))
         starts = []
         for n, bias in enumerate(net.biases(port)):
             found, place = parameter_field(net, population.id, bias, f"bias{index}_{n}")
@@ -165,7 +166,7 @@ def _saved(
         return stores
     for index, (name, buffer) in enumerate(zip(population.kernel.saved, step.saved, strict=True)):
         cells = assembly.cells(population.id, buffer, KEPT if net.plan.segment else "STEPS", f"kept {population.label}")
-        fields.append(vector("InOut", "float", f"saved{index}", f"{cells}[b.index]"))
+        fields.append(vector("InOut", "float", f"saved{index}", f"{assembly.forget('forward', cells)}[b.index]"))
         pointers.append(f"float *kept{index} = &saved{index}[{saved_slot(net)}];")
         stores.append({"name": f"kept{index}[n]", "value": name})
     return stores
@@ -213,7 +214,8 @@ def _records(net: Network, assembly: Assembly, population: PopulationInfo, step:
 def _add_gather(net: Network, assembly: Assembly, population: PopulationInfo) -> None:
     links = [link for link in incoming(net, population.id) if link.limited]
     ports = sorted({link.connection.port for link in links})
-    fields = [*clock_fields(net, population.id), *first_field(net, population.id), *bus_fields(net, links), *weight_fields(net, links)]
+    fields = [*clock_fields(net, population.id, forward=True), *first_field(net, population.id)]
+    fields += [*bus_fields(net, links), *weight_fields(net, links)]
     fields += [vector("InOut", "float", f"current{p}", f"{population.ports[p]}[b.index]") for p in ports]
     body: Body = {"ports": [{"index": p} for p in ports], "incoming": [link.body() for link in links]}
     GATHER.add(net, assembly, population, "forward", fields, body)

@@ -26,12 +26,8 @@ def add_gradient_windows(net: Network, assembly: Assembly) -> None:
         store = net.stores[bus.buffer]
         links = [c for c in net.program.connections if net.buses[c.id] == bus and net.returns(c.id)]
         for link in links:
-            assembly.variable(
-                "Parts",
-                partial_name(link),
-                f'layout.sample_rows({link.target}, "{partial_name(link)}", {bus.gradient.capacity})',
-                f"partial products of {link.label}",
-            )
+            made = f'layout.sample_rows({link.target}, "{partial_name(link)}", {bus.gradient.capacity})'
+            assembly.forget("backward", assembly.variable("Parts", partial_name(link), made, f"partial products of {link.label}"))
         _stage_one(assembly, bus, links, net)
         _stage_two(net, assembly, store, bus)
 

@@ -141,6 +141,7 @@ def _add_theta(net: Network, assembly: Assembly, found: IndexedConnection, at: i
     if not net.weight_gradient(id_):
         return
     sums = assembly.variable("Parts", f"d_{id_}_theta", f'{id_}_in.private_sums(graph, "d_{id_}_theta")', "private gradients")
+    assembly.forget("backward", sums)
     _owned(assembly, owners, f"d_{id_}_total", "their sums")
     assembly.variable(
         "Shares", f"{id_}_shares", f"Shares({target}, {id_}_in, {owners}, {sums})", "what groups hold of each owner's gradient"

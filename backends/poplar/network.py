@@ -12,6 +12,7 @@ from snnc.compiler.mapping.buses import whole_words
 from snnc.compiler.mapping.cost import CodeletCost, codelet_costs
 from snnc.compiler.mapping.grouping import mask_unit
 from snnc.compiler.mapping.indexed import IndexedConnection, indexed_connections
+from snnc.compiler.mapping.schedule import Arc, stages_of
 from snnc.compiler.plan import Block, BusPlan, Plan, PopulationPlan
 from snnc.compiler.step_operations import (
     BiasGradient,
@@ -102,6 +103,35 @@ class Network:
     def stages(self) -> Mapping[str, int]:
         """Stage of every population and input."""
         return {**{i.id: -1 for i in self.program.inputs}, **{p.id: p.stage for p in self.plan.populations}}
+
+    @property
+    def fused(self) -> bool:
+        """Whether relays look for the spikes of one iteration of the forward pass while neurons compute the next."""
+        return self.plan.latency > 1
+
+    @cached_property
+    def forward_stages(self) -> Mapping[str, int]:
+        """Stages in the forward pass."""
+        if not self.fused:
+            return self.stages
+        names = [p.id for p in self.plan.populations]
+        arcs = [Arc(bus.source, c.target, c.delay) for c in self.plan.connections if (bus := self.buses[c.id]).source in names]
+        found = stages_of(names, arcs, self.plan.interval, self.plan.latency)
+        if found is None:
+            raise PlanMismatchError(f"no schedule has the plan's latency of {self.plan.latency}; map this program again.")
+        return {**self.stages, **found}
+
+    @property
+    def forward_iterations(self) -> int:
+        """Iterations of the forward pass."""
+        return self.plan.interval * (self.plan.steps - 1) + max(self.forward_stages[p.id] for p in self.plan.populations) + 1
+
+    def offset_shown(self, bus: BusPlan, *, forward: bool) -> int:
+        """The iteration in which a bus shows step 0 of its source."""
+        if not forward:
+            return self.stages[bus.source] + bus.lag
+        readers = [c for c in self.plan.connections if c.bus == bus.id]
+        return min(self.plan.interval * c.delay + self.forward_stages[c.target] for c in readers)
 
     @cached_property
     def buses(self) -> Mapping[str, BusPlan]:

@@ -114,12 +114,14 @@ def _gradient(net: Network, assembly: Assembly, placed: Placed) -> None:
         total = f"{sums}.range(0, 1)"
     else:
         sums = assembly.variable(
-            "Parts", f"d_{name}", f'layout.block_{placed.kept}({p}, "d_{name}", {placed.rows})', f"private gradients of {placed.label}"
+            "Sums", f"d_{name}", f'layout.block_{placed.kept}({p}, "d_{name}", {placed.rows})', f"private gradients of {placed.label}"
         )
+        assembly.forget("backward", f"{sums}.others")
         total, order = f"totals({p}, {sums})", f"first_replica({p}, {order})"
         private = (
-            vector("InOut", "float", "sums", f"{sums}.range(g.begin, g.end)"),
-            number("count", f"{sums}.size(g.begin)"),
+            vector("InOut", "float", "sums", f"{sums}.first[g.index]"),
+            vector("Input", "float", "others", f"{sums}.of_others(g)"),
+            number("count", f"{sums}.first.size(g.index)"),
             number("parts", "g.end - g.begin"),
         )
         groups = f"with_private_sums({p})"

@@ -96,6 +96,8 @@ class Assembly:
     tensors: list[str] = field(default_factory=list)
     refresh: list[str] = field(default_factory=list)
     start: list[str] = field(default_factory=list)
+    forgotten: dict[str, list[str]] = field(default_factory=dict)
+    """"forward", "backward": what they write before they read it, though no single compute set writes all of it."""
     _by_key: dict[str, Codelet] = field(default_factory=dict)
 
     def variable(self, kind: str, name: str, value: str, comment: str = "") -> str:
@@ -122,6 +124,13 @@ class Assembly:
         if serves not in known.serves:
             known.serves.append(serves)
         return known.name
+
+    def forget(self, part: str, name: str) -> str:
+        """What variable `name` holds when `part` of a step begins is not needed; return the name."""
+        kept = self.forgotten.setdefault(part, [])
+        if f"{name}.all" not in kept:
+            kept.append(f"{name}.all")
+        return name
 
     def loop(self, group: str, loop: VertexLoop) -> None:
         """Add vertices to the section `group`."""

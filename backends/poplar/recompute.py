@@ -31,9 +31,11 @@ def state_cells(net: Network, assembly: Assembly, population: PopulationInfo, in
     """Declare what holds a state; return the variable that begins with its initial values, and its slots."""
     history, shown = keeps_history(net, population, index), f"state {population.label}"
     if not net.plan.segment:
-        slots = "STEPS + 1" if history else "2"
-        return assembly.cells(population.id, buffer, slots, shown), slots
-    assembly.cells(population.id, buffer, f"{KEPT} + 1" if history else "1", shown)
+        slots, initial = "STEPS + 1" if history else "1", f"{buffer}_initial"
+        assembly.forget("forward", assembly.cells(population.id, buffer, slots, shown))
+        assembly.start.append(f"initial_states.add({initial}.all, first_slots({buffer}, {slots}));")
+        return assembly.cells(population.id, initial, "1", "its initial values"), "1"
+    assembly.forget("forward", assembly.cells(population.id, buffer, f"{KEPT} + 1" if history else "1", shown))
     slots = boundary_slots(net)
     return assembly.cells(population.id, f"{buffer}_boundary", slots, "the same at boundaries of segments"), slots
 
@@ -51,7 +53,7 @@ def _boundary_slot(net: Network) -> str:
 def state_slots(net: Network, population: PopulationInfo, index: int) -> tuple[str, str]:
     """C++ offsets, in a state's array, of its values before and after step t."""
     if not keeps_history(net, population, index):
-        return ("0", "0") if net.plan.segment else ("(t == 0 ? 0 : size)", "size")
+        return "0", "0"
     return _slot(net, "t", 1), _slot(net, "(t + 1)", 1)
 
 
@@ -128,7 +130,7 @@ def _sent(net: Network, assembly: Assembly, population: PopulationInfo, store: S
     """What a block sent last, which relays take in the first iteration of the next segment."""
     name, kept, label = store.buffer, f"{store.buffer}_boundary", f"what {population.label} sent last, at boundaries"
     if store.kind != "events":
-        assembly.cells(population.id, kept, boundary_slots(net), label)
+        assembly.forget("forward", assembly.cells(population.id, kept, boundary_slots(net), label))
         return _both(f"sent{index}", "float", f"{kept}[b.index]", f"own_values({name}_now, {population.id}, b)"), {
             "name": f"sent{index}",
             "slot": "0",
@@ -136,7 +138,7 @@ def _sent(net: Network, assembly: Assembly, population: PopulationInfo, store: S
         }
     unit = net.mask_unit(store)
     made = f'layout.block_words({population.id}, "{kept}", {boundary_slots(net)}, {unit})'
-    assembly.variable("Parts", kept, made, label)
+    assembly.forget("forward", assembly.variable("Parts", kept, made, label))
     fields = _both(f"sent{index}", "unsigned", f"{kept}[b.index]", f"own_mask({name}_mask, {population.id}, b, {unit})")
     number_ = number(f"words{index}", f"{population.id}.words_of(b, {unit})")
     return [*fields, number_], {"name": f"sent{index}", "slot": "0", "number": f"static_cast<unsigned long>(samples) * words{index}"}

@@ -75,11 +75,11 @@ def add_relay_boundaries(net: Network, assembly: Assembly, store: Store) -> None
     name, behind = store.buffer, net.plan.segments.steps_behind(_lag(net, store))
     if not keeps_behind(net, store):
         return
-    for part, _, kind, width in held_parts(store):
+    for part, _, kind, width in held(store):
         rows = f"{'1' if net.plan.streamed == 'boundaries' else '(SEGMENTS - 1)'} * {behind} * {width}"
-        assembly.variable(
-            "Parts", kept_name(name, part), f'layout.kept({name}_relays, {kind}, "{kept_name(name, part)}", {rows})', "at boundaries"
-        )
+        kept = kept_name(name, part)
+        made = f'layout.kept({name}_relays, {kind}, "{kept}", {rows})'
+        assembly.forget("forward", assembly.variable("Parts", kept, made, "at boundaries"))
     for compute_set in (SAVE, RESTORE):
         _add_boundary(net, assembly, store, compute_set, behind)
 
@@ -89,7 +89,7 @@ def keeps_behind(net: Network, store: Store) -> bool:
     return not store.external and net.plan.segments.steps_behind(_lag(net, store)) > 0
 
 
-def held_parts(store: Store) -> list[tuple[str, str, str, int]]:
+def held(store: Store) -> list[tuple[str, str, str, int]]:
     """What a step of a sample is made of: part, types in C++ and Poplar, elements."""
     if store.bits:
         return [("bits", "unsigned", "poplar::UNSIGNED_INT", bit_words(store.width))]
@@ -105,21 +105,20 @@ def kept_name(buffer: str, part: str) -> str:
 
 
 def _add_boundary(net: Network, assembly: Assembly, store: Store, compute_set: str, behind: int) -> None:
-    name, held = store.buffer, held_parts(store)
+    name, parts = store.buffer, held(store)
     fields = boundary_fields(net, store.owner, compute_set, "r.samples")
     fields += [integer("lag", _lag(net, store)), number("before", int(store.before)), integer("behind", behind)]
-    lists = held[0][0] == "ids"
-    fields.append(number("stored", store.stored) if lists else number("width", held[0][3]))
-    for part, element, _, _ in held:
+    lists = parts[0][0] == "ids"
+    fields.append(number("stored", store.stored) if lists else number("width", parts[0][3]))
+    for part, element, _, _ in parts:
         align = 4 if part == "ids" else 0
         fields.append(vector("InOut", element, part, f"{name}_{part}[r.index]", align))
         fields.append(vector("InOut", element, f"kept_{part}", f"{kept_name(name, part)}[r.index]", align))
-    row = "0" if net.plan.streamed == "boundaries" else "(start / segment - 1)"
     body: Body = {
         "slot": slot(net, store, "t"),
-        "row": row,
-        "part": held[0][0],
-        "counts": [part for part, *_ in held[1:]],
+        "row": "0" if net.plan.streamed == "boundaries" else "(start / segment - 1)",
+        "part": parts[0][0],
+        "counts": [part for part, *_ in parts[1:]],
         "id_type": store.id_type,
     }
     shown, given = f"{store.owner} {net.population(store.owner).label}", tuple(fields)

@@ -8,7 +8,7 @@ from typing import Final
 from snnc.backends.poplar.gradient_windows import counts_lost, join_near, next_fields, shown_fields, window_variables
 from snnc.backends.poplar.network import Network, Store
 from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
-from snnc.backends.poplar.relay_segments import add_relay_boundaries, host_ring, in_segments, keep_count, slot, slots
+from snnc.backends.poplar.relay_segments import add_relay_boundaries, held, host_ring, in_segments, keep_count, slot, slots
 from snnc.compiler.mapping.buses import bit_words
 from snnc.compiler.mapping.cost import CodeletCost
 from snnc.compiler.plan import BusPlan
@@ -18,8 +18,23 @@ JOIN: Final = "relay_windows"
 
 
 def joins(net: Network) -> bool:
-    """Whether any relay does."""
-    return any(store.kind == "events" and not store.external for store in net.stores.values())
+    """Whether any relay does, or shows windows there."""
+    return net.fused or any(store.kind == "events" and not store.external for store in net.stores.values())
+
+
+def _forward_set(net: Network) -> str:
+    """The compute set of what a relay shows without looking for spikes."""
+    return JOIN if net.fused else "relay_forward"
+
+
+def _forward_clock(net: Network, store: Store) -> str:
+    """The iteration that it reads: where relays and neurons are one superstep, what its tile was told in the one before."""
+    return f"{store.buffer}_iteration[r.index][0]" if net.fused else "first_clock"
+
+
+def masks_for_relays(store: Store) -> str:
+    """Variable of the masks that relays look through while blocks write those of the next step."""
+    return f"{store.buffer}_mask_before"
 
 
 def add_relays(net: Network, assembly: Assembly, store: Store) -> None:
@@ -29,8 +44,10 @@ def add_relays(net: Network, assembly: Assembly, store: Store) -> None:
         _input(net, assembly, store)
     elif store.before:
         _initial(net, assembly, store)
+    if net.fused:
+        _tell_iteration(net, assembly, store)
     if store.external or store.kind == "values":
-        _show(net, assembly, store, "relay_forward", forward=True)
+        _show(net, assembly, store, _forward_set(net), forward=True)
     else:
         _compact(net, assembly, store)
         _join(net, assembly, store)
@@ -80,6 +97,9 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
             f'layout.kept({relays}, poplar::FLOAT, "{name}_store", ({slots(net, store)}) * {store.width})',
             f"values of all steps of {name}",
         )
+    if not (store.external or store.before):
+        for part, *_ in held(store):
+            assembly.forget("forward", f"{name}_{part}")
     flags = f", {net.workers}" if store.bits else ""
     for bus in store.buses:
         comment = f"bus {bus.id}: {bus.source}, lag {bus.lag}"
@@ -151,11 +171,21 @@ def _common(net: Network, store: Store, clock: str) -> list[Field]:
     ]
 
 
-def _offsets(net: Network, buses: tuple[BusPlan, ...]) -> list[Field]:
+def _offsets(net: Network, buses: tuple[BusPlan, ...], *, forward: bool) -> list[Field]:
     fields = []
     for index, bus in enumerate(buses):
-        fields += [integer(f"offset{index}", net.stages[bus.source] + bus.lag), integer(f"last{index}", net.last_step(bus))]
+        fields += [integer(f"offset{index}", net.offset_shown(bus, forward=forward)), integer(f"last{index}", net.last_step(bus))]
     return fields
+
+
+def _tell_iteration(net: Network, assembly: Assembly, store: Store) -> None:
+    """Add the vertices that tell the tiles of relays the number of the next iteration, which show its windows before anything moves."""
+    name = store.buffer
+    made = f'layout.relay_numbers({name}_relays, poplar::INT, "{name}_iteration")'
+    iteration = assembly.variable("Parts", f"{name}_iteration", made, "the iteration k")
+    fields = (scalar("Input", "int", "from", "second_clock"), scalar("Output", "int", "to", f"{iteration}[r.index][0]"), integer("add", 1))
+    comment = f"{store.owner}: the iteration, for what is shown in the next one"
+    assembly.loop("clocks", VertexLoop(comment, "Relay", "r", f"{name}_relays", "forward_neurons", "Clock", "r.tile", fields))
 
 
 def _compact(net: Network, assembly: Assembly, store: Store) -> None:
@@ -165,24 +195,33 @@ def _compact(net: Network, assembly: Assembly, store: Store) -> None:
     assembly.variable("Parts", f"{name}_found", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_found", {store.width})', "ids found")
     counts = f'layout.piece_counts({relays}, "{name}_counts", {workers})'
     assembly.variable("Parts", f"{name}_counts", counts, "how many, by worker and sample")
-    assembly.variable("Parts", f"{name}_iteration", f'layout.relay_numbers({relays}, poplar::INT, "{name}_iteration")', "the iteration k")
-    kind, unit = net.mask_kind(store), net.mask_unit(store)
+    kind, unit, mask = net.mask_kind(store), net.mask_unit(store), f"{name}_mask"
+    told: list[Field] = []
+    if net.fused:
+        made = f'layout.sent({owner}, poplar::UNSIGNED_INT, "{masks_for_relays(store)}", {unit} * {owner}.units())'
+        mask = assembly.variable("Sent", masks_for_relays(store), made, "bits of the iteration before")
+    else:
+        made = f'layout.relay_numbers({relays}, poplar::INT, "{name}_iteration")'
+        iteration = assembly.variable("Parts", f"{name}_iteration", made, "the iteration k")
+        told.append(scalar("Output", "int", "iteration", f"{iteration}[r.index][0]"))
     fields = (
-        scalar("Input", "int", "k", "first_clock"),
+        scalar("Input", "int", "k", "second_clock" if net.fused else "first_clock"),
         integer("interval", "INTERVAL"),
-        integer("stage", net.stages[owner]),
+        integer("stage", net.forward_stages[owner]),
         integer("steps", "STEPS"),
         number("row", f"{owner}.units()"),
         number("skip", f"(r.samples - 1) * {owner}.units() * {unit}"),
-        vector("Input", "unsigned", "mask", f"{name}_mask.to(r)"),
+        vector("Input", "unsigned", "mask", f"{mask}.to(r)"),
         vector("Input", "unsigned", "first", f"layout.constants({owner}.first_of_unit(), r.tile)"),
         vector("Input", "unsigned", "pieces", f"layout.constants(relay_pieces({owner}, r, {workers}), r.tile)"),
         vector("Output", "unsigned", "found_ids", f"{name}_found[r.index]"),
         vector("Output", "unsigned", "counts", f"{name}_counts[r.index]"),
-        scalar("Output", "int", "iteration", f"{name}_iteration[r.index][0]"),
+        *told,
     )
     title = "Each worker looks for spikes in its share of the masks."
-    _add(net, assembly, store, "relay_forward", "relay_compact", title, fields, {"mask": kind}, net.cost("relay_compact"))
+    body: Body = {"mask": kind, "told": [field.name for field in told]}
+    compute_set = "forward_neurons" if net.fused else "relay_forward"
+    _add(net, assembly, store, compute_set, "relay_compact", title, fields, body, net.cost("relay_compact"))
 
 
 def _join(net: Network, assembly: Assembly, store: Store) -> None:
@@ -199,8 +238,9 @@ def _join(net: Network, assembly: Assembly, store: Store) -> None:
 
 def _show_bits(net: Network, assembly: Assembly, store: Store, bus: BusPlan, compute_set: str, *, again: bool = False) -> None:
     """Add the vertices that list the bits of a step in the window of a bus, or in its next window."""
-    forward, limited = "forward" in compute_set, net.limited(bus)
-    fields = _common(net, store, "second_clock" if again else "first_clock") + _offsets(net, (bus,))
+    forward, limited = "backward" not in compute_set, net.limited(bus)
+    clock = "second_clock" if again else _forward_clock(net, store) if forward else "first_clock"
+    fields = _common(net, store, clock) + _offsets(net, (bus,), forward=forward)
     fields += [
         number("bit_words", bit_words(store.width)),
         vector("Input", "unsigned", "bits", f"{store.buffer}_bits[r.index]"),
@@ -241,9 +281,9 @@ def _show(net: Network, assembly: Assembly, store: Store, compute_set: str, *, f
     if not shows:
         store = replace(store, buses=())
     clock = "first_clock" if compute_set != JOIN else f"{store.buffer}_iteration[r.index][0]"
-    fields = _common(net, store, clock) + _offsets(net, store.buses)
+    fields = _common(net, store, clock) + _offsets(net, store.buses, forward=forward)
     if joins:
-        fields += [integer("stage", net.stages[store.owner]), integer("steps", "STEPS")]
+        fields += [integer("stage", net.forward_stages[store.owner] + net.plan.latency - 1), integer("steps", "STEPS")]
     found, join = (_event_fields if store.kind == "events" else _value_fields)(net, store, joins, forward)
     near = [i for i, bus in enumerate(store.buses) if bus.gradient is not None and not forward]
     shown = {index: shown_fields(net, store, index, store.buses[index]) for index in near}
@@ -396,7 +436,7 @@ def _next_window(net: Network, assembly: Assembly, store: Store, compute_set: st
         return
     if not limited:
         return
-    fields = _common(net, store, "second_clock") + _offsets(net, limited)
+    fields = _common(net, store, "second_clock") + _offsets(net, limited, forward=not backward)
     fields += [
         number("stored", store.stored),
         vector("Input", store.id_type, "ids", f"{store.buffer}_ids[r.index]"),

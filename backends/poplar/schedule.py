@@ -13,7 +13,7 @@ from snnc.backends.poplar.parameters import WEIGHT_ROWS
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, scalar, vector
 from snnc.backends.poplar.recompute import RESTORE, SAVE
 from snnc.backends.poplar.relay_segments import counters, keep_count
-from snnc.backends.poplar.relays import JOIN, joins
+from snnc.backends.poplar.relays import JOIN, joins, masks_for_relays
 from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
 from snnc.backends.printing import c_literal
 from snnc.compiler.optimizers import Adam, Optimizer
@@ -27,7 +27,8 @@ def add_clocks(net: Network, assembly: Assembly) -> None:
     """Two counters take turns, so that none is read and written in one compute set."""
     for name in ("first_clock", "second_clock"):
         assembly.variable("Tensor", name, f'layout.on_tile(poplar::INT, {{}}, "{name}", {_TILE})', "the iteration k")
-    sets = [("relay_forward", "forward_neurons", 1)] + ([("relay_backward", "backward_neurons", -1)] if net.training else [])
+    forward = (JOIN if net.fused else "relay_forward", "forward_neurons", 1)
+    sets = [forward] + ([("relay_backward", "backward_neurons", -1)] if net.training else [])
     for first, second, step in sets:
         for compute_set, source, target, add in ((first, "first_clock", "second_clock", 0), (second, "second_clock", "first_clock", step)):
             fields = (scalar("Input", "int", "from", source), scalar("Output", "int", "to", target), integer("add", add))
@@ -71,21 +72,21 @@ def optimizer_context(optimizer: Optimizer | None) -> Body:
     return {"moments": moments(optimizer), "momentum": c_literal(optimizer.momentum if optimizer else 0.0)}
 
 
-def programs(net: Network) -> list[str]:
+def programs(net: Network, assembly: Assembly) -> list[str]:
     """The engine's programs, as C++: refresh, forward, training step."""
     lines = [
         "Sequence refresh;",
         'to_replicas.end(refresh, "U2 replicas");',
         'to_readers.end(refresh, "U2 shared numbers");',
         *([f"refresh.add(Execute({WEIGHT_ROWS}));"] if net.copied_rows else []),
-        f"Sequence forward_step{{Execute(relay_forward){f', Execute({JOIN})' if joins(net) else ''}}};",
+        *_relays_first(net),
     ]
     if net.rounds:
         lines += [
             "// Exact: further windows as long as one holds more than its capacity.",
             "forward_step.add(RepeatWhileTrue(Execute(forward_decide), again, Sequence{Execute(forward_gather), Execute(forward_next)}));",
         ]
-    lines += ["forward_step.add(Execute(forward_neurons));", *_forward(net)]
+    lines += ["forward_step.add(Execute(forward_neurons));", *_forward(net, assembly)]
     start = "Sequence{Execute(zero_currents), refresh}" if net.rounds else "refresh"
     if not net.training:
         return [*lines, f"return {{{start}, forward}};"]
@@ -103,16 +104,43 @@ def programs(net: Network) -> list[str]:
         ]
     return [
         *lines,
-        *_backward(net),
+        *_backward(net, assembly),
         f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), backward, {update}, refresh}};",
         f"return {{{start}, forward, train}};",
     ]
 
 
-def _forward(net: Network) -> list[str]:
-    """All iterations; in segments, what the next one begins with, or the history of this one, is kept where one ends."""
+def _relays_first(net: Network) -> list[str]:
+    """What relays do in an iteration before neurons; where they look for spikes beside them, blocks copy what these are looked for in."""
+    if not net.fused:
+        return [f"Sequence forward_step{{Execute(relay_forward){f', Execute({JOIN})' if joins(net) else ''}}};"]
+    searched = [store for store in net.stores.values() if not store.external]
+    return [
+        "Copies masks;",
+        *(f"masks.add({store.buffer}_mask.whole(), {masks_for_relays(store)}.whole());" for store in searched),
+        f"Sequence forward_step{{Execute({JOIN})}};",
+        'masks.end(forward_step, "F1 masks");',
+    ]
+
+
+def _forward(net: Network, assembly: Assembly) -> list[str]:
+    """All iterations; with recompute, what the next segment begins with is kept where a segment ends."""
+    if net.fused:
+        iterations = ", ".join(f"{buffer}_iteration.all" for buffer in net.stores)
+        return [
+            f"const Tensor iterations = poplar::concat(std::vector<Tensor>{{{iterations}}});",
+            *_begun(assembly, "forward"),
+            'initial_states.end(forward, "F0 initial states");',
+            "forward.add(Sequence{load_inputs, Copy(constant(0), first_clock),",
+            '                     Copy(constant(0).expand({0}).broadcast(iterations.numElements(), 0), iterations, false, "F0 counters"),',
+            f"                     Repeat({net.forward_iterations}, forward_step)}});",
+        ]
     if not net.plan.segment:
-        return ["Sequence forward{load_inputs, Copy(constant(0), first_clock), Repeat(ITERATIONS, forward_step)};"]
+        return [
+            *_begun(assembly, "forward"),
+            'initial_states.end(forward, "F0 initial states");',
+            "forward.add(Sequence{load_inputs, Copy(constant(0), first_clock), Repeat(ITERATIONS, forward_step)});",
+        ]
     load, save = _load(net), [f"Execute({SAVE})"] if net.plan.segments.reruns else []
     row = {"boundaries": [move_row(NEXT_ROW), "to_streaming"], "history": ["to_streaming", move_row(NEXT_ROW)]}.get(net.plan.streamed, [])
     start = [f"Copy(constant(0), {ROW})"] if row else []
@@ -120,8 +148,9 @@ def _forward(net: Network) -> list[str]:
     begin = ", ".join(["load_inputs", "Copy(constant(SEGMENT), second_clock)", f"Execute({RESTORE})", *start])
     return [
         f"const Sequence first_run{{{first}}};",
-        f"Sequence forward{{{begin}, Repeat(SEGMENTS - 1, first_run),",
-        f"                 {', '.join([*load, 'Repeat(LAST_SEGMENT, forward_step)'])}}};",
+        *_begun(assembly, "forward"),
+        f"forward.add(Sequence{{{begin}, Repeat(SEGMENTS - 1, first_run),",
+        f"                     {', '.join([*load, 'Repeat(LAST_SEGMENT, forward_step)'])}}});",
     ]
 
 
@@ -130,16 +159,26 @@ def _load(net: Network) -> list[str]:
     return ["load_segment"] if net.plan.streamed != "off" else []
 
 
-def _backward(net: Network) -> list[str]:
+def _begun(assembly: Assembly, part: str) -> list[str]:
+    """A part of a step, which at first forgets what the step before left."""
+    forgotten = assembly.forgotten.get(part, [])
+    return [f"Sequence {part};", *([f"forget({part}, {{{', '.join(forgotten)}}});"] if forgotten else [])]
+
+
+def _backward(net: Network, assembly: Assembly) -> list[str]:
     """All iterations from the last to the first; each segment but the last runs forward again before it, or its history is brought back."""
     if not net.plan.segment:
-        return ["Sequence backward{Copy(constant(ITERATIONS - 1), first_clock), Repeat(ITERATIONS, backward_step)};"]
+        return [
+            *_begun(assembly, "backward"),
+            "backward.add(Sequence{Copy(constant(ITERATIONS - 1), first_clock), Repeat(ITERATIONS, backward_step)});",
+        ]
     turn, counted = "Copy(second_clock, first_clock)", counters(net)
     row = [move_row(ROW_BEFORE), "from_streaming"] if net.plan.segments.rows else []
     again = [f"Execute({RESTORE})", *_load(net), "Repeat(SEGMENT, forward_step)", turn] if net.plan.segments.reruns else []
     lines = [
         f"const Sequence second_run{{{', '.join([*row, *again, 'Repeat(SEGMENT, backward_step)'])}}};",
-        f"Sequence backward{{{turn}, Repeat(LAST_SEGMENT, backward_step), Repeat(SEGMENTS - 1, second_run)}};",
+        *_begun(assembly, "backward"),
+        f"backward.add(Sequence{{{turn}, Repeat(LAST_SEGMENT, backward_step), Repeat(SEGMENTS - 1, second_run)}});",
     ]
     if not counted or not net.plan.segments.reruns:
         return lines

@@ -11,7 +11,7 @@ from typing import Final
 from snnc.backends.poplar.network import Network, Store
 from snnc.backends.poplar.parts import Assembly, VertexLoop, integer, scalar
 from snnc.backends.poplar.recompute import boundary_slots, keeps_history
-from snnc.backends.poplar.relay_segments import held_parts, keeps_behind, kept_name
+from snnc.backends.poplar.relay_segments import held, keeps_behind, kept_name
 from snnc.compiler.step_program import PopulationInfo
 
 NEXT_ROW: Final = "next_row"
@@ -62,5 +62,5 @@ def _relayed(net: Network, store: Store) -> Iterator[str]:
     history = net.plan.streamed == "history"
     if store.static or not (history or keeps_behind(net, store)):
         return
-    for part, *_ in held_parts(store):
+    for part, *_ in held(store):
         yield f"{store.buffer}_{part}" if history else kept_name(store.buffer, part)

@@ -22,7 +22,7 @@ from snnc.compiler.mapping.cost import (
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.gradient_counts import near_counts, returned_buses, returned_counts
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
-from snnc.compiler.mapping.indexed_cycles import Holdings, estimated, indexed_counts
+from snnc.compiler.mapping.indexed_cycles import Holdings, estimated, indexed_counts, keys_passed
 from snnc.compiler.mapping.network import Layer, Link, learned_elements
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.shapes import Shape
@@ -77,11 +77,14 @@ class Seen:
 
     events: Callable[[Link], Any]
     entries: Callable[[Link], Any]
+    passed: Callable[[Link], Any]
+    """Part of the keys of a table that a search for the spikes walks past."""
 
 
 def expected(problem: Problem) -> Seen:
     """Return the means."""
-    return Seen(problem.window_events, lambda link: problem.near_events(problem.bus[problem.bus_of[link.id]]))
+    events = problem.window_events
+    return Seen(events, lambda link: problem.near_events(problem.bus[problem.bus_of[link.id]]), lambda link: keys_passed(events(link)))
 
 
 def busiest(problem: Problem, part: str, samples: Any) -> Seen:
@@ -91,7 +94,10 @@ def busiest(problem: Problem, part: str, samples: Any) -> Seen:
         bus = problem.bus[problem.bus_of[link.id]]
         return problem.timeline.busiest(bus, part, samples) if bus.events else problem.window_events(link)
 
-    return Seen(events, lambda link: problem.timeline.busiest(problem.bus[problem.bus_of[link.id]], "entries", samples))
+    def entries(link: Link) -> Any:
+        return problem.timeline.busiest(problem.bus[problem.bus_of[link.id]], "entries", samples)
+
+    return Seen(events, entries, lambda link: keys_passed(events(link)))
 
 
 def shape_cycles(problem: Problem, layer: Layer, shape: Shape, samples: Any, part: str, holdings: Holdings, seen: Seen) -> Any:
@@ -110,7 +116,7 @@ def shape_cycles(problem: Problem, layer: Layer, shape: Shape, samples: Any, par
         counts = added(counts, extra)
         if part == "forward":
             counts["nears"] = each * columns * sum(source in problem.windowed for source in layer.sent)
-    counts = added(counts, indexed_counts(layer, part, columns, each, holdings, seen.events))
+    counts = added(counts, indexed_counts(layer, part, columns, each, holdings, seen.events, seen.passed))
     return problem.target.vertex_start_cycles + worker_cycles(cost, columns=columns, **counts)
 
 
@@ -120,8 +126,8 @@ def added(counts: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_links(layer: Layer, part: str) -> list[Link]:
-    """Connections whose windows a block reads: all forward, backward those with a gradient of their weights."""
-    return [link for link in layer.incoming if part != "backward" or link.weight_gradient]
+    """Connections whose windows a block reads: all forward, backward those that :attr:`Link.read_backward` tells."""
+    return [link for link in layer.incoming if part != "backward" or link.read_backward]
 
 
 def _neuron_counts(links: Sequence[Link], columns: Any, samples: Any, events: Callable[[Link], float]) -> dict[str, Any]:

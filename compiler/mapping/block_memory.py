@@ -10,18 +10,21 @@ import numpy as np
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.gradient_counts import returned_buses
 from snnc.compiler.mapping.grouping import Ints, ceil_div, column_groups, mask_words, sample_groups
-from snnc.compiler.mapping.indexed_cycles import Holdings, estimated, indexed_bytes, rows_read
+from snnc.compiler.mapping.indexed_cycles import Holdings, estimated, indexed_bytes, owned_estimate, rows_read
 from snnc.compiler.mapping.network import Layer, learned_elements, learned_scalars
 from snnc.compiler.mapping.problem import Problem
 
 FLOAT = 4
 
 
-def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any, holdings: Holdings | None = None) -> dict[str, Ints]:
+def block_bytes(
+    problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any, holdings: Holdings | None = None, *, owned: bool = True
+) -> dict[str, Ints]:
     """Return category -> bytes on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
 
     Categories are those of :class:`snnc.compiler.plan.Plan`. A replica keeps the optimiser state of its share of the parameters.
-    `holdings` tells what the tables of indexed connections hold; by default it is estimated.
+    `holdings` tells what the tables of indexed connections hold; by default it is estimated. With `owned`, a tile's share of the weights of
+    indexed connections that somebody has to update is counted as if all tiles had alike.
     """
     per_neuron = _weights(problem, layer)
     per_state = {
@@ -39,11 +42,19 @@ def block_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples:
     found["gradients"] = found["gradients"] + FLOAT * shares * (learned * neurons + learned_scalars(layer) * groups)
     partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
     found["gradients"] = found["gradients"] + FLOAT * samples * partials * groups
-    masks = sum(mask_words(neurons, cut.columns, near=source in problem.windowed) for source in layer.sent if source.kind == "spikes")
-    found["history"] = found["history"] + FLOAT * samples * masks * (1 + problem.segments.boundaries_sent)
-    for name, size in indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups)).items():
+    copies = 1 + problem.segments.boundaries_sent + (problem.fused is not None)
+    found["history"] = found["history"] + copies * masks_bytes(problem, layer, cut, neurons, samples)
+    parts = [indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups))]
+    parts += [owned_estimate(problem, layer, neurons, cut.replicas)] if owned else []
+    for name, size in (item for part in parts for item in part.items()):
         found[name] = found.get(name, 0 * groups) + size
     return found
+
+
+def masks_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any) -> Any:
+    """Bytes of the spike masks that a tile sends in a step."""
+    words = sum(mask_words(neurons, cut.columns, near=source in problem.windowed) for source in layer.sent if source.kind == "spikes")
+    return FLOAT * samples * words
 
 
 def _weights(problem: Problem, layer: Layer) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,14 +14,15 @@ from snnc.compiler.mapping.blocks import Blocks, cut_key
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cost import EVENT_SWEEP, CodeletCost, column_sweeps, worker_cycles
 from snnc.compiler.mapping.gradient_counts import halvings, returned_buses
-from snnc.compiler.mapping.grouping import Floats, Ints
+from snnc.compiler.mapping.grouping import Floats
+from snnc.compiler.mapping.indexed_cycles import keys_passed, round_counts
 from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.network import Layer, Link
 from snnc.compiler.mapping.shapes import Shape
 from snnc.compiler.mapping.timeline import Sums
 from snnc.compiler.mapping.traffic import Layout
 
-NOTHING = Seen(lambda link: 0.0, lambda link: 0.0)
+NOTHING = Seen(lambda link: 0.0, lambda link: 0.0, lambda link: 0.0)
 
 
 def add_blocks(layout: Layout, load: Load, part: str) -> None:
@@ -52,6 +53,8 @@ def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     steps = base[:, None] - idle
     for bus, cycles in _per_event(layout, layer, blocks, part, base).items():
         steps = steps + cycles[:, None] * timeline.shown(problem.bus[bus], part).over(blocks.first, blocks.samples)
+    for bus, cycles in _per_search(layout, layer, blocks, part, base).items():
+        steps = steps + cycles[:, None] * _searched(layout, problem.bus[bus], part).over(blocks.first, blocks.samples)
     for bus, cycles in _per_entry(layout, layer, blocks, base).items() if part == "backward" else ():
         steps = steps + cycles[:, None] * entries_of(layout, problem.bus[bus]).over(blocks.first, blocks.samples)
     found: Floats = idle + timeline.active(problem.schedule.stages[layer.id]) * steps
@@ -69,14 +72,32 @@ def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, seen: Seen)
 def _per_event(layout: Layout, layer: Layer, blocks: Blocks, part: str, base: Floats) -> Mapping[str, Any]:
     """Cycles that an event of a sample takes, by the bus that shows it; `base`: cycles without any."""
     of = layout.problem.bus_of
-    mine = {of[link.id]: Seen(_one(of, of[link.id]), NOTHING.entries) for link in read_links(layer, part) if link.events}
+    mine = {of[link.id]: replace(NOTHING, events=_one(of, of[link.id])) for link in read_links(layer, part) if link.events}
     return {bus: (_cycles(layout, layer, blocks, part, seen) - base) / blocks.samples for bus, seen in mine.items()}
+
+
+def _per_search(layout: Layout, layer: Layer, blocks: Blocks, part: str, base: Floats) -> Mapping[str, Any]:
+    """The same of a search that walks past all keys of the tables of indexed connections."""
+    of = layout.problem.bus_of
+    links = [link for link in read_links(layer, part) if link.events and link.indexed is not None]
+    mine = {of[link.id]: replace(NOTHING, passed=_one(of, of[link.id])) for link in links}
+    return {bus: (_cycles(layout, layer, blocks, part, seen) - base) / blocks.samples for bus, seen in mine.items()}
+
+
+def _searched(layout: Layout, bus: Bus, part: str) -> Sums:
+    """Parts of their keys that searches for what :meth:`Timeline.shown` shows walk past."""
+    timeline, backward = layout.problem.timeline, part == "backward"
+
+    def passed() -> Any:
+        return keys_passed(timeline.window(bus, backward=backward, number=0 if backward else timeline.rounds(backward=False)))
+
+    return timeline.sums(f"searched {part}", bus, passed)
 
 
 def _per_entry(layout: Layout, layer: Layer, blocks: Blocks, base: Floats) -> Mapping[str, Any]:
     """The same of entries of windows of the backward pass."""
     of = layout.problem.bus_of
-    mine = {of[link.id]: Seen(NOTHING.events, _one(of, of[link.id])) for link in layer.incoming if layout.problem.returns(link)}
+    mine = {of[link.id]: replace(NOTHING, entries=_one(of, of[link.id])) for link in layer.incoming if layout.problem.returns(link)}
     return {bus: (_cycles(layout, layer, blocks, "backward", seen) - base) / blocks.samples for bus, seen in mine.items()}
 
 
@@ -144,9 +165,9 @@ def _rounds(layout: Layout, layer: Layer, blocks: Blocks, links: list[Link], *, 
     fixed = worker_cycles(cost, samples=blocks.samples, sweeps=sweeps * dense, held=held * dense)
     steps: Any = np.asarray(fixed, dtype=np.float64)[:, None] - cost.idle
     for link in links:
-        one = _of_event(cost, blocks.columns, link)
-        shown = Sums(timeline.in_rounds(problem.bus[problem.bus_of[link.id]], rounds, backward=backward, spikes=True))
-        steps = steps + one[:, None] * shown.over(blocks.first, blocks.samples)
+        shown = timeline.in_rounds(problem.bus[problem.bus_of[link.id]], rounds, backward=backward, spikes=True)
+        for one, values in _of_event(layout, layer, blocks, cost, link, shown):
+            steps = steps + one[:, None] * Sums(values).over(blocks.first, blocks.samples)
     for link in links if backward else ():
         if problem.returns(link):
             bus = problem.bus[problem.bus_of[link.id]]
@@ -157,9 +178,16 @@ def _rounds(layout: Layout, layer: Layer, blocks: Blocks, links: list[Link], *, 
     return found
 
 
-def _of_event(cost: CodeletCost, columns: Ints, link: Link) -> Any:
-    counts: dict[str, Any] = {"events": 1} if link.dense else {"ids": 1}
-    return worker_cycles(replace(cost, start=0), columns=columns, **counts) + 0 * columns
+def _of_event(layout: Layout, layer: Layer, blocks: Blocks, cost: CodeletCost, link: Link, shown: Any) -> Iterator[tuple[Any, Any]]:
+    """Cycles of every kind of block, and what they are to be multiplied with, for what a further window has `shown`."""
+    plain, columns = replace(cost, start=0), blocks.columns
+    if link.indexed is None:
+        counts: dict[str, Any] = {"events": 1} if link.dense else {"ids": 1}
+        yield worker_cycles(plain, columns=columns, **counts) + 0 * columns, shown
+        return
+    held = layout.kind_holdings(layer, blocks)(link.indexed, "target").largest
+    yield worker_cycles(plain, columns=columns, **round_counts(link, held, events=1)) + 0 * columns, shown
+    yield worker_cycles(plain, columns=columns, **round_counts(link, held, passed=1)) + 0 * columns, keys_passed(shown)
 
 
 def limited_sources(buses: Iterable[Bus]) -> dict[Any, list[Bus]]:

@@ -25,6 +25,8 @@ from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.plan import GradientPlan, PartialSum, Relay
 
 FLOAT: Final = 4
+ROUNDING: Final = 1e-6
+"""Part of a tile by which a share may miss a whole number of tiles."""
 COLUMNS: Final = tuple(PartialSum.__dataclass_fields__)
 
 
@@ -57,11 +59,8 @@ class Job:
     chip: int
     sample: int
     samples: int
-
-    @property
-    def work(self) -> int:
-        """Floats that are added."""
-        return self.producers * self.samples * self.bus.gradient_capacity
+    work: float
+    """Worker cycles of its sums."""
 
 
 def returning(problem: Problem, bus: Bus) -> tuple[Link, ...]:
@@ -93,7 +92,7 @@ def reductions(problem: Problem, ranges: Mapping[str, TileRange], relays: Mappin
     for bus in buses:
         most = max(r.samples for r in relays[bus.source.buffer])
         (_, samples), tiles = next(iter(producers[bus.id].items()))
-        share = len(tiles) * samples * bus.gradient_capacity / work[int(tiles[0]) // problem.target.tiles_per_chip]
+        share = _work(problem, bus, len(tiles), samples) / work[int(tiles[0]) // problem.target.tiles_per_chip]
         chosen = choose_parts(problem, bus, len(tiles), samples, share * problem.target.tiles_per_chip, most)
         mine = _jobs(problem, bus, producers[bus.id], chosen)
         parts[bus.id] = 1 + max(job.part for job in mine)
@@ -112,8 +111,14 @@ def _work_by_chip(problem: Problem, buses: Sequence[Bus], producers: Mapping[str
     work = np.zeros(problem.target.chips)
     for bus in buses:
         for (_, samples), tiles in producers[bus.id].items():
-            work[int(tiles[0]) // problem.target.tiles_per_chip] += len(tiles) * samples * bus.gradient_capacity
+            work[int(tiles[0]) // problem.target.tiles_per_chip] += _work(problem, bus, len(tiles), samples)
     return work
+
+
+def _work(problem: Problem, bus: Bus, producers: int, samples: int) -> float:
+    """Worker cycles of adding up the windows of `samples` samples, rows of few producers being mostly set-up."""
+    cost = problem.costs["reduce_partials"]
+    return samples * bus.gradient_capacity / 2 * (cost.row + cost.product * producers)
 
 
 def choose_parts(problem: Problem, bus: Bus, producers: int, samples: int, tiles: float, relay_samples: int) -> int:
@@ -144,7 +149,7 @@ def _jobs(problem: Problem, bus: Bus, producers: Mapping[tuple[int, int], Ints],
     if len({len(cut) for cut in cuts.values()}) > 1:
         cuts = {samples: list(split(len(tiles), parts)) for samples, tiles in producers.items()}
     return [
-        Job(bus, part, first, count, int(producers[samples][first]) // per_chip, *samples)
+        Job(bus, part, first, count, int(producers[samples][first]) // per_chip, *samples, _work(problem, bus, count, samples[1]))
         for samples, cut in cuts.items()
         for part, (first, count) in enumerate(cut)
     ]
@@ -164,11 +169,11 @@ def _dealt(problem: Problem, jobs: Sequence[Job]) -> Iterator[tuple[Job, int, in
     for job in jobs:
         by_chip[job.chip].append(job)
     for chip, mine in sorted(by_chip.items()):
-        total, done = sum(job.work for job in mine), 0
-        for job in mine:
-            first = min(done * per_chip // total, per_chip - 1)
-            done += job.work
-            yield job, chip * per_chip + first, chip * per_chip + max(first + 1, done * per_chip // total)
+        edges = np.cumsum([0.0, *(job.work for job in mine)])
+        tiles = np.floor(edges * (per_chip / edges[-1]) + ROUNDING).astype(np.int64).tolist()
+        for job, first, stop in zip(mine, tiles, tiles[1:], strict=False):
+            begin = min(first, per_chip - 1)
+            yield job, chip * per_chip + begin, chip * per_chip + max(begin + 1, stop)
 
 
 def _vertices(job: Job, first: int, stop: int, workers: int) -> Ints:

@@ -31,9 +31,19 @@ def chunks(samples: Any) -> Any:
 
 
 def indexed_counts(
-    layer: Layer, part: str, columns: Any, samples: Any, holdings: Holdings, seen: Callable[[Link], float]
+    layer: Layer,
+    part: str,
+    columns: Any,
+    samples: Any,
+    holdings: Holdings,
+    seen: Callable[[Link], Any],
+    passed: Callable[[Link], Any],
 ) -> dict[str, Any]:
-    """Trip counts of the largest block's loops over tables, with the events of a sample that each connection has `seen`."""
+    """Trip counts of the largest block's loops over tables.
+
+    `seen` are the events of a sample that a connection shows; `passed` is the part of a table's keys that their search walks past, see
+    :func:`keys_passed`.
+    """
     found: dict[str, Any] = {}
     if part == "source_gradient":
         for link in layer.outgoing:
@@ -42,10 +52,10 @@ def indexed_counts(
         return found
     for link in layer.incoming:
         if link.indexed is not None and (part == "forward" or link.read_backward):
-            counts = _target(link, holdings(link.indexed, "target").largest, samples, seen)
+            held = holdings(link.indexed, "target").largest
+            _add(found, target_counts(link, held, samples, seen(link) if link.events else 0.0, passed(link) if link.events else 0.0))
             if link.chooses:
-                counts |= {"choices": counts.pop("values"), "elements": 2 * samples * columns}
-            _add(found, counts)
+                found["elements"] = found.get("elements", 0) + 2 * samples * columns
     return found
 
 
@@ -69,17 +79,43 @@ def _chosen_from(held: dict[str, Any], columns: Any, samples: Any) -> dict[str, 
     return {"founds": columns, "singles": held["singles"], "runs": held["runs"], "sample_choices": samples * held["values"]}
 
 
-def _target(link: Link, held: dict[str, Any], samples: Any, seen_on: Callable[[Link], float]) -> dict[str, Any]:
-    seen = seen_on(link) if link.events else held["span"]
-    part = seen / link.inputs if link.events else 1.0
+def keys_passed(events: Any) -> Any:
+    """Part of a table's keys that a search for the events of a sample walks past, in the mean.
+
+    Events and keys both ascend, and the search ends with either list: where they lie anywhere among each other, 1 / (events + 1) of the
+    keys are behind the last event.
+
+    Examples
+    --------
+    >>> keys_passed(3)
+    0.75
+    """
+    return events / (events + 1)
+
+
+def target_counts(link: Link, held: dict[str, Any], samples: Any, events: Any, passed: Any) -> dict[str, Any]:
+    """Trip counts of one connection on its target's side, where each sample shows so many `events`.
+
+    `passed` is as in :func:`indexed_counts`.
+    """
     biased = (held["bias_singles"] + held["bias_runs"]) > 0
+    part, lookups = 1.0, held["span"]
+    if link.events:
+        keys = held["keys"]  # as many events are behind the last key as keys are behind the last event
+        part, lookups = events / link.inputs, events * np.where(keys > 0, keys_passed(keys), 1.0) + keys * passed
     return {
-        "lookups": samples * (seen + (held["keys"] if link.events else 0)),
+        "lookups": samples * lookups,
         "founds": samples * (part * held["span"] + biased),
         "singles": samples * (part * held["singles"] + held["bias_singles"]),
         "runs": samples * (part * held["runs"] + held["bias_runs"]),
-        "values": samples * (part * held["values"] + held["bias_values"]),
+        "choices" if link.chooses else "values": samples * (part * held["values"] + held["bias_values"]),
     }
+
+
+def round_counts(link: Link, held: dict[str, Any], *, events: float = 0.0, passed: float = 0.0) -> dict[str, Any]:
+    """What `events` more in a sample, or keys that are walked past, add to the counts of :func:`target_counts`."""
+    more, less = target_counts(link, held, 1, events, passed), target_counts(link, held, 1, 0.0, 0.0)
+    return {name: more[name] - less[name] for name in more}
 
 
 def rows_read(layer: Layer, holdings: Holdings) -> Any:
@@ -89,25 +125,31 @@ def rows_read(layer: Layer, holdings: Holdings) -> Any:
 
 
 def indexed_bytes(problem: Problem, layer: Layer, neurons: Any, samples: Any, shares: Any, holdings: Holdings) -> dict[str, Any]:
-    """Bytes of a tile by category: tables, copies of weights, private gradients for each of `shares`, a part of what is owned."""
-    found: dict[str, Any] = {TABLES: 0, "weights": 0, "gradients": 0, "optimiser": 0}
+    """Bytes of a tile by category: tables, copies of weights, private gradients for each of `shares`; without what it owns."""
+    found: dict[str, Any] = {TABLES: 0, "weights": 0, "gradients": 0}
     for link in layer.incoming:
         if link.indexed is not None:
             held = holdings(link.indexed, "target").total
-            owned = link.indexed.owned * neurons / layer.neurons
             found[TABLES] = found[TABLES] + held["bytes"]
-            found["weights"] = found["weights"] + FLOAT * (held["size"] + owned)
+            found["weights"] = found["weights"] + FLOAT * held["size"]
             if link.chooses:
                 kept = samples if link.events else shares
                 found["weights"] = found["weights"] + FLOAT * neurons * kept
                 if link.read_backward and problem.training:
                     found["gradients"] = found["gradients"] + FLOAT * neurons * (2 * samples + (0 if link.events else shares))
             if link.weight_gradient:
-                found["gradients"] = found["gradients"] + FLOAT * (shares * held["size"] + owned)
-                found["optimiser"] = found["optimiser"] + FLOAT * problem.network.moments * owned
+                found["gradients"] = found["gradients"] + FLOAT * shares * held["size"]
     for link in layer.outgoing:
         if link.indexed is not None and link.input_gradient and problem.training:
             held = holdings(link.indexed, "source").total
             found[TABLES] = found[TABLES] + held["bytes"]
             found["weights"] = found["weights"] + FLOAT * held["size"]
     return {name: np.ceil(value).astype(np.int64) for name, value in found.items()}
+
+
+def owned_estimate(problem: Problem, layer: Layer, neurons: Any, replicas: int) -> dict[str, Any]:
+    """Bytes by category of weights that a tile owns, when all tiles of `layer` own alike."""
+    links = [(link, link.indexed.owned * neurons / (layer.neurons * replicas)) for link in layer.incoming if link.indexed is not None]
+    learned = sum(owned for link, owned in links if link.weight_gradient)
+    numbers = {"weights": sum(owned for _, owned in links), "gradients": learned, "optimiser": problem.network.moments * learned}
+    return {name: np.ceil(FLOAT * number).astype(np.int64) for name, number in numbers.items()}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from snnc.compiler.mapping.block_cycles import block_cycles
 from snnc.compiler.mapping.block_memory import block_bytes
 from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.grouping import Ints, split
+from snnc.compiler.mapping.grouping import Floats, Ints, split
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relays import Room, deal_relays
@@ -26,8 +29,18 @@ def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
     for source in problem.network.sources:
         owner = source.owner if not source.external else next(link.target for link in problem.network.links if link.source == source)
         rooms[source] = _rooms(problem, placement, ranges[owner], near=near)
-    relays = deal_relays(problem, held, rooms, ranges)
+    relays = deal_relays(problem, held, rooms, ranges, _forward_cycles(problem, ranges))
     return Layout(problem, placement, relays, _loss_tiles(problem, held, range(placement.chips * problem.target.tiles_per_chip)))
+
+
+def _forward_cycles(problem: Problem, ranges: Mapping[str, TileRange]) -> Floats:
+    """Cycles in which blocks compute on each tile while relays look for spikes; 0 where they take turns."""
+    found = np.zeros(problem.target.tiles)
+    for layer in problem.network.layers if problem.fused is not None else ():
+        where = ranges[layer.id]
+        cycles = block_cycles(problem, layer, Cut(where.replicas, where.columns), where.tile_neurons, where.tile_samples, "forward")
+        np.add.at(found, where.tiles, problem.target.workers * np.broadcast_to(cycles, where.tiles.shape))
+    return found
 
 
 def _rooms(problem: Problem, placement: Placement, where: TileRange, *, near: bool) -> list[Room]:

@@ -34,6 +34,11 @@ class Flows:
         if others and size > 0:
             self.bytes[source, others] += size
 
+    def merge(self, other: Flows) -> None:
+        """Send what `other` sends as well."""
+        for key, size in other.bytes.items():
+            self.bytes[key] += size
+
     def matrix(self, chips: int) -> Floats:
         """Bytes that each chip (row) sends to each other (column), every receiver counted."""
         found = np.zeros((chips, chips))

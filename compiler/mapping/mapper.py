@@ -22,7 +22,7 @@ from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.predict import cycles_by_tile, supersteps
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.request import Gradients, Request
-from snnc.compiler.mapping.schedule import make_schedule
+from snnc.compiler.mapping.schedule import fused_schedule, make_schedule
 from snnc.compiler.mapping.search import EFFORT, GLANCED, SETTLED, Priced, Search
 from snnc.compiler.mapping.stores import with_bits
 from snnc.compiler.mapping.strategies import SNNC, check_strategy
@@ -63,6 +63,7 @@ def make_plan(
     gradients: Gradients = "auto",
     recompute: Recompute = "auto",
     streaming: Streaming = "auto",
+    fused: bool | None = None,
     chips: int | None = None,
     strategy: str = "snnc",
     placer: Placer | None = None,
@@ -106,6 +107,9 @@ def make_plan(
         What of a sequence in segments may lie outside the tiles: "off", nothing; "inputs", which the host then sends segment after segment;
         "boundaries", also what segments begin with, in streaming memory; "history", their histories there, in place of recompute. "auto":
         the first three in this order until one fits, and the fourth where it is predicted to be faster.
+    fused
+        Whether relays look for the spikes of one iteration of the forward pass while neurons compute the next, where the network allows
+        it; None: where that is predicted to be faster.
     chips
         How many chips of the target to use; None: as many as make the predicted step fastest.
     strategy
@@ -137,10 +141,10 @@ def make_plan(
     schedule = make_schedule(network)
     measured = (rates or {}, counts or {}, near_counts or {})
     asked = (network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
-    request = Request(*asked, *measured, recompute, streaming)
+    request = Request(*asked, *measured, recompute, streaming, fused=fused)
     effort = 0 if quick else EFFORT if effort is None else effort
     found = _fitting(request, strategy, placer, quick=quick)
-    fastest = _refined(found, gradients, effort) if strategy == SNNC and placer is None else min(found, key=Search.cycles)
+    fastest = _refined(found, request, effort) if strategy == SNNC and placer is None else _given(found, request)
     fastest.settle(GLANCED if quick else SETTLED)
     if fastest.best is not None:
         return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
@@ -261,10 +265,36 @@ def _nearest(found: Sequence[Search]) -> Search:
     return min(found, key=lambda search: math.inf if search.misfit is None else search.misfit[0])
 
 
-def _refined(found: list[Search], gradients: Gradients, effort: int) -> Search:
+def _refined(found: list[Search], request: Request, effort: int) -> Search:
     """The fastest search after local search."""
-    others = _other_ways(min(found, key=Search.cycles), gradients)
-    return min((search.refine(effort) for search in _promising([*found, *others])), key=Search.cycles)
+    others = [*found, *_other_ways(min(found, key=Search.cycles), request.gradients)]
+    return min((search.refine(effort) for search in _promising(_both_ways(_promising(others), request))), key=Search.cycles)
+
+
+def _given(found: Sequence[Search], request: Request) -> Search:
+    """The fastest search where placements are given; relays and neurons take turns unless they are asked not to."""
+    return min(_both_ways(found, request) if request.fused else found, key=Search.cycles)
+
+
+def _both_ways(found: Iterable[Search], request: Request) -> list[Search]:
+    """Searches with relays and neurons taking turns, and in one superstep; only one of them where the request says which."""
+    both: list[Search] = []
+    for search in found:
+        fused = list(_fused(search)) if request.fused is not False else []
+        both += [search, *fused] if request.fused is None or not _fits(fused) else fused
+    return both
+
+
+def _fused(search: Search) -> Iterator[Search]:
+    """Lay out the best placement of a search with relays and neurons of the forward pass in one superstep, where that is possible."""
+    problem = search.problem
+    inner = [source for source in problem.network.sources if not source.external]
+    able = all(source.kind == "spikes" and source not in problem.bits for source in inner)
+    if not (inner and able) or search.best is None or problem.segment or problem.limited():
+        return
+    schedule = fused_schedule(problem.network, problem.schedule)
+    if schedule is not None:
+        yield Search(replace(problem, fused=schedule)).run_given([search.best.layout.placement])
 
 
 def _promising(found: Iterable[Search]) -> list[Search]:
@@ -290,7 +320,7 @@ def _other_ways(fastest: Search, gradients: Gradients) -> Iterator[Search]:
 def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
     """Plan a changed request: bytes of the fullest tile of the fastest plan (quick: of any), or of the one that misses by least."""
     found = _quickly(request) if quick else _fitting(request, SNNC, None)
-    best = (min(found, key=Search.cycles) if quick else _refined(found, request.gradients, effort).settle()).best
+    best = (min(found, key=Search.cycles) if quick else _refined(found, request, effort).settle()).best
     if best is not None:
         return Trial(int(np.sum(list(best.memory.values()), axis=0).max()), best.layout.placement.chips)
     nearest = _nearest(found)
@@ -335,6 +365,7 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
         segment=problem.segment,
         streamed=problem.streamed,
         streaming_bytes=streaming_bytes(layout),
+        latency=1 if problem.fused is None else problem.fused.latency,
     )
 
 

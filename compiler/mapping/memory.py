@@ -26,8 +26,10 @@ def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
         where = layout.range_of(layer)
         used[where.tiles] = True
         held = layout.holdings(layer)
-        for name, size in block_bytes(problem, layer, layout.cut_of(layer), where.tile_neurons, where.tile_samples, held).items():
+        cut, of_tile = layout.cut_of(layer), (where.tile_neurons, where.tile_samples)
+        for name, size in block_bytes(problem, layer, cut, *of_tile, held, owned=not layout.exact).items():
             found[name][where.tiles] += size
+    _add_owned(layout, found)
     for source, relays in layout.relays.items():
         for relay in relays:
             used[relay.tile] = True
@@ -45,6 +47,16 @@ def memory_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, Ints]:
     found["code"] += used * problem.target.fixed_tile_bytes + (fragments * problem.target.fragment_code_bytes).astype(np.int64)
     found["vertices"] += vertex_bytes(layout)
     return found
+
+
+def _add_owned(layout: Layout, found: dict[str, Ints]) -> None:
+    """Weights of indexed connections with the tiles that own them: what all their copies come from, the sum of gradients, moments."""
+    for one in layout.copied if layout.exact else ():
+        size = FLOAT * one.owners.count
+        np.add.at(found["weights"], one.owners.tile, size)
+        if one.link.weight_gradient:
+            np.add.at(found["gradients"], one.owners.tile, size)
+            np.add.at(found["optimiser"], one.owners.tile, layout.problem.network.moments * size)
 
 
 def _loss_bytes(problem: Problem) -> int:

@@ -34,6 +34,7 @@ _PLAIN: Final = (
     "segment",
     "streamed",
     "streaming_bytes",
+    "latency",
 )
 _RELAY: Final = ("tile", "sample", "samples")
 _SUM: Final = ("tile", "part", "sample", "samples", "entry", "entries", "first", "producers")

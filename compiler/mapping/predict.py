@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
+from snnc.compiler.mapping.block_memory import masks_bytes
 from snnc.compiler.mapping.block_work import add_blocks, limited_sources, round_load
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.copies import local_copy_cycles, numbers_to_readers, weights_to_replicas, weights_to_sources
@@ -21,7 +22,7 @@ from snnc.compiler.mapping.indexed_traffic import (
     owned_work,
 )
 from snnc.compiler.mapping.load import Load
-from snnc.compiler.mapping.network import Source, learned_rows, learned_scalars
+from snnc.compiler.mapping.network import Layer, Source, learned_rows, learned_scalars
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relay_cycles import MaskRows, boundary_cycles, mask_rows
 from snnc.compiler.mapping.relay_workers import bits_cycles, relay_cycles
@@ -42,6 +43,7 @@ from snnc.compiler.mapping.traffic import (
     masks_to_relays,
     parameter_groups,
     records_to_loss,
+    send_to_all,
     shares_of,
     windows_to_blocks,
     with_clock,
@@ -82,13 +84,7 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     problem = layout.problem
     runs = problem.schedule.iterations(problem.steps)
     segments = problem.segments
-    found = [
-        _clock_copy(layout, "forward: start", "forward", 1 + (segments.rows > 0)),
-        Step("forward: relays", "forward", runs, relay_load(layout, "masks"), with_clock(layout, masks_to_relays(layout))),
-        *_joined_windows(layout, runs),
-        *_overflow_test(layout, "forward", runs),
-        Step("forward: neurons", "forward", runs, block_load(layout, "forward"), with_clock(layout, windows_to_blocks(layout))),
-    ]
+    found = _forward_steps(layout, runs) if problem.fused is None else _fused_steps(replace(layout, problem=problem.forward))
     if not problem.training:
         return tuple(found)
     sources = relay_load(layout, "backward")
@@ -114,6 +110,46 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
         *_update_steps(layout),
         *_copy_steps(layout),
     )
+
+
+def _forward_steps(layout: Layout, runs: int) -> tuple[Step, ...]:
+    """Relays, then neurons."""
+    return (
+        _clock_copy(layout, "forward: start", "forward", 1 + (layout.problem.segments.rows > 0)),
+        Step("forward: relays", "forward", runs, relay_load(layout, "masks"), with_clock(layout, masks_to_relays(layout))),
+        *_joined_windows(layout, runs),
+        *_overflow_test(layout, "forward", runs),
+        Step("forward: neurons", "forward", runs, block_load(layout, "forward"), with_clock(layout, windows_to_blocks(layout))),
+    )
+
+
+def _fused_steps(layout: Layout) -> tuple[Step, ...]:
+    """Relays look for the spikes of the iteration before while neurons compute, in one superstep; `layout` has the forward schedule."""
+    problem, nothing = layout.problem, Traffic.none(layout.problem)
+    runs = problem.schedule.iterations(problem.steps)
+    windows, both = relay_load(layout, "windows"), block_load(layout, "forward")
+    add_relays(layout, windows, "shown")
+    windows.add(0, problem.target.vertex_start_cycles + CLOCK)
+    add_relays(layout, both, "masks")
+    relays = np.array([relay.tile for some in layout.relays.values() for relay in some])
+    both.add(relays, problem.target.vertex_start_cycles + CLOCK)
+    moved, counted = with_clock(layout, masks_to_relays(layout)), Traffic.none(problem)
+    moved.merge(windows_to_blocks(layout))
+    send_to_all(layout, counted, 0, np.unique(relays[relays != 0]), FLOAT)
+    held = max(_masks_held(layout, layer) for layer in problem.network.layers)
+    return (
+        _clock_copy(layout, "forward: start", "forward"),
+        Step("forward: counters", "forward", 1, Load(problem), counted),
+        Step("forward: windows", "forward", runs, windows, nothing),
+        Step("forward: masks", "forward", runs, Load(problem), nothing, local=local_copy_cycles(held)),
+        Step("forward: relays and neurons", "forward", runs, both, moved),
+    )
+
+
+def _masks_held(layout: Layout, layer: Layer) -> float:
+    """Bytes of the masks on the fullest tile of a population."""
+    where = layout.range_of(layer)
+    return float(np.max(masks_bytes(layout.problem, layer, layout.cut_of(layer), where.tile_neurons, where.tile_samples)))
 
 
 def _again_steps(layout: Layout) -> tuple[Step, ...]:
@@ -267,10 +303,21 @@ def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load
     "masks" is what runs when spikes arrive: relays of populations look through masks, all others show windows; "windows", where those
     relays put together what they found; "backward", where all show windows again.
     """
-    problem, load = layout.problem, _clocked(layout, iterations) if part != "windows" else Load(layout.problem, iterations)
+    load = _clocked(layout, iterations) if part != "windows" else Load(layout.problem, iterations)
+    add_relays(layout, load, part)
+    return load
+
+
+def add_relays(layout: Layout, load: Load, part: str) -> None:
+    """Add relays to a superstep; `part` as in :func:`relay_load`.
+
+    Where relays look through masks while neurons compute, "shown" are those that have no masks, and "masks" all others.
+    """
+    problem, fused = layout.problem, layout.problem.schedule.latency > 1
     for source in problem.network.sources:
         rows = None if source.external else mask_rows(problem, source, layout.range_by_id(source.owner))
-        if part == "windows" and not (rows and source.kind == "spikes"):
+        searched = rows is not None and source.kind == "spikes"
+        if (part == "windows" and not searched) or (part == "shown" and searched) or (fused and part == "masks" and not searched):
             continue
         relays, listed = layout.relays[source], _listed(problem, source, rows, part)
         tiles, kinds = np.array([relay.tile for relay in relays]), np.arange(len(relays))
@@ -282,7 +329,6 @@ def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load
             make = partial(relay_cycles, problem, source, rows if part != "backward" else None, samples, part)
             cycles = problem.kept.get((source.buffer, rows, part, samples), make)
             load.add_kinds(tiles, kinds, load.looked_at(cycles), shared=True)
-    return load
 
 
 def _listed(problem: Problem, source: Source, rows: MaskRows | None, part: str) -> tuple[Bus, ...]:

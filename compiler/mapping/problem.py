@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -53,6 +53,17 @@ class Problem:
     """Sources of spikes of which relays keep a bit for each value and step, not ids."""
     streamed: Streamed = "off"
     """As in :class:`snnc.compiler.plan.Plan`."""
+    fused: Schedule | None = None
+    """Schedule of a forward pass whose relays and neurons are one superstep; None where they take turns."""
+
+    @cached_property
+    def forward(self) -> Problem:
+        """The same with the schedule of the forward pass."""
+        fused = self.fused
+        if fused is None:
+            return self
+        lags = {self.bus_of[link.id]: fused.lags[link.id] for link in self.network.links}
+        return replace(self, schedule=fused, fused=None, buses=tuple(replace(bus, lag=lags[bus.id]) for bus in self.buses))
 
     @cached_property
     def segments(self) -> Segments:

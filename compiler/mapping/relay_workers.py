@@ -76,7 +76,7 @@ def relay_cycles(problem: Problem, source: Source, rows: MaskRows | None, relays
 def _alike(problem: Problem, source: Source, rows: MaskRows | None, first: Ints, samples: int, part: str) -> Any:
     """Relays with as many samples each."""
     stage, workers = problem.schedule.stages.get(source.owner, INPUT_STAGE), problem.target.workers
-    finished = problem.timeline.active(stage + 1)
+    finished = problem.timeline.active(stage + (problem.schedule.latency if part == "windows" else 1))
     if source.kind != "spikes":
         work = windows_work(problem, source, rows, samples, forward=part != "backward")
         return work.always + work.compacting * finished
@@ -84,7 +84,7 @@ def _alike(problem: Problem, source: Source, rows: MaskRows | None, first: Ints,
     start = problem.target.vertex_start_cycles
     if part == "masks" and rows is not None:
         cost = problem.costs["relay_compact"]
-        ids = np.sum([found for _, found in _found(problem, source, shares, chosen)], axis=0)
+        ids = np.sum([found for _, found in _found(problem, source, shares, chosen, 1)], axis=0)
         return start + cost.idle + finished * (_looking(problem, rows, shares, ids).max(axis=1) - cost.idle)
     cost = problem.costs["relay_windows"]
     forward = part != "backward"
@@ -92,7 +92,7 @@ def _alike(problem: Problem, source: Source, rows: MaskRows | None, first: Ints,
     for bus in problem.buses_of(source):
         if source in problem.bits and bus.lag != 1:
             continue
-        joined = forward and rows is not None and bus.lag == 1
+        joined = forward and rows is not None and bus.lag == problem.schedule.latency
         each = cost.sample * shares.pieces[:, None] * (1.0 - finished if joined else 1.0)
         cycles = cycles + each + (0.0 if joined else _copying(problem, bus, shares, chosen, forward=forward))
         if bus in problem.limited(backward=not forward):
@@ -103,9 +103,12 @@ def _alike(problem: Problem, source: Source, rows: MaskRows | None, first: Ints,
     return start + cycles.max(axis=1)
 
 
-def _found(problem: Problem, source: Source, shares: Shares, chosen: Ints) -> Iterator[tuple[str, Ints]]:
-    """How many spikes, then how many neurons that only take gradient each worker finds, [relays, workers, iterations], of each sample."""
-    timeline, after = problem.timeline, problem.schedule.stages[source.owner] + 1
+def _found(problem: Problem, source: Source, shares: Shares, chosen: Ints, later: int) -> Iterator[tuple[str, Ints]]:
+    """How many spikes, then how many neurons that only take gradient each worker finds, [relays, workers, iterations], of each sample.
+
+    Those of the step that its source had `later` iterations before.
+    """
+    timeline, after = problem.timeline, problem.schedule.stages[source.owner] + later
     spikes = timeline.placed(timeline.spikes(source), after)
     yield from (("spikes", found) for found in _drawn(f"{source.buffer} spikes", spikes, shares, chosen))
     if source in problem.windowed:
@@ -170,18 +173,18 @@ def _walked(rows: MaskRows, shares: Shares) -> Floats:
 
 def _joining(problem: Problem, source: Source, shares: Shares, chosen: Ints) -> Any:
     """[relays, workers, iterations]: putting together what all workers found."""
-    cost, wide = problem.costs["relay_windows"], source.width > 1 << 16
+    cost, wide, later = problem.costs["relay_windows"], source.width > 1 << 16, problem.schedule.latency
     sharing = (shares.part > 0) @ np.ones(shares.workers)
     pieces = cost.row * (shares.part > 0).sum(axis=0) + cost.value * ((shares.part > 0) * sharing[:, None]).sum(axis=0)
     words: Any = 0
     room = source.width if problem.mode == "exact" else max(bus.capacity for bus in problem.buses_of(source))
-    for kind, drawn in _found(problem, source, shares, chosen):
+    for kind, drawn in _found(problem, source, shares, chosen, later):
         end = np.cumsum(drawn, axis=1)
         kept = np.minimum(end, room) if kind == "spikes" else end
         begin = np.minimum(end - drawn, kept)
         words = words + (kept - begin if wide else (kept + 1) // 2 - (begin + 1) // 2)
     if source in problem.bits:
-        ids = np.sum([drawn for _, drawn in _found(problem, source, shares, chosen)], axis=0)
+        ids = np.sum([drawn for _, drawn in _found(problem, source, shares, chosen, later)], axis=0)
         pieces = pieces + cost.found * bit_words(source.width) * shares.part.sum(axis=0)
         return pieces[:, None] + cost.word * words + cost.lookup * ids
     return pieces[:, None] + cost.word * words

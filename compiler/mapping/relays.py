@@ -65,12 +65,13 @@ class Room:
 
 
 def deal_relays(
-    problem: Problem, held: Ints, rooms: Mapping[Source, Sequence[Room]], ranges: Mapping[str, TileRange]
+    problem: Problem, held: Ints, rooms: Mapping[Source, Sequence[Room]], ranges: Mapping[str, TileRange], computing: Floats
 ) -> dict[Source, tuple[Relay, ...]]:
     """Deal the samples of every source over the tiles that hold least; adds what they take to `held`.
 
     A relay takes as many samples as make the step fastest, fewer when they would fill more than half of what a tile has left.
-    Sources are dealt largest first, to tiles with few relays; a tile takes at most one relay of a source. Ties go to the lowest tile.
+    Sources are dealt largest first, to tiles with few relays, of these to such as compute least beside them; a tile takes at most one relay
+    of a source. Ties go to the lowest tile.
 
     Parameters
     ----------
@@ -82,6 +83,8 @@ def deal_relays(
         Tiles to use, by source, in the order of samples.
     ranges
         Tile ranges of the populations.
+    computing
+        Cycles in which each tile computes something else meanwhile.
     """
     found: dict[Source, tuple[Relay, ...]] = {}
     busy = np.zeros(problem.target.tiles)
@@ -94,7 +97,7 @@ def deal_relays(
             most = max(1, min(room.samples, left // 2 // max(size, 1)))
             each = _share(problem, source, ranges, most, room.samples)
             full = 2 * each * size > problem.target.tile_bytes - held[here]
-            order = np.lexsort((held[here], busy[here], full))
+            order = np.lexsort((held[here], computing[here], busy[here], full))
             parts = min(ceil_div(room.samples, each), len(order))
             chosen = sorted((order[:parts] + room.first).tolist())
             dealt = split(room.samples, parts)

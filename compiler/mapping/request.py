@@ -46,6 +46,7 @@ class Request:
     """Iterations of a segment that is tried because nothing fits without; 0: as `recompute` says."""
     streamed: Streamed | None = None
     """What is then kept outside the tiles; None: as `streaming` says, nothing where that is "auto"."""
+    fused: bool | None = None
 
     def problems(self) -> Iterator[Problem]:
         """One problem for each way to size the windows, and for each way in which gradients come back to sources of spikes.

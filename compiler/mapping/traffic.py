@@ -56,6 +56,13 @@ class Traffic:
         tiles = problem.target.tiles
         return cls(np.zeros(tiles), np.zeros(tiles), np.zeros(tiles))
 
+    def merge(self, other: Traffic) -> None:
+        """Move what `other` moves in the same exchange."""
+        self.received += other.received
+        self.fragments += other.fragments
+        self.sent += other.sent
+        self.flows.merge(other.flows)
+
     def add(self, tiles: Ints | int, received: Any, fragments: Any) -> None:
         """Tiles receive bytes in fragments."""
         self.received[tiles] += received

@@ -1,4 +1,4 @@
-# find_package(poplar): the emulator's library and headers as the target `poplar`.
+# find_package(poplar), find_package(popops), …: the emulator's libraries and headers as targets.
 get_filename_component(_poplar_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 find_package(Threads REQUIRED)
 
@@ -12,6 +12,24 @@ if(NOT TARGET poplar)
     INTERFACE_LINK_LIBRARIES Threads::Threads)
 endif()
 
-set(poplar_FOUND TRUE)
+if(EXISTS "${_poplar_prefix}/lib/libpoplibs.so" AND NOT TARGET poplibs)
+  add_library(poplibs SHARED IMPORTED)
+  set_target_properties(poplibs PROPERTIES
+    IMPORTED_LOCATION "${_poplar_prefix}/lib/libpoplibs.so"
+    IMPORTED_SONAME "libpoplibs.so"
+    INTERFACE_LINK_LIBRARIES poplar)
+  foreach(_poplar_library poputil popops poplin popnn poprand gcl)
+    add_library(${_poplar_library} INTERFACE IMPORTED)
+    set_target_properties(${_poplar_library} PROPERTIES INTERFACE_LINK_LIBRARIES poplibs)
+  endforeach()
+  unset(_poplar_library)
+endif()
+
+# popc, for custom commands.
+if(EXISTS "${_poplar_prefix}/bin/popc")
+  set(POPC_EXECUTABLE "${_poplar_prefix}/bin/popc")
+endif()
+
+set(${CMAKE_FIND_PACKAGE_NAME}_FOUND TRUE)
 set(poplar_EMULATED TRUE)
 unset(_poplar_prefix)

@@ -62,7 +62,7 @@ Layout layoutOf(const std::string &text) {
 }
 
 Type typeOf(const std::string &text) {
-  for (std::uint8_t id = BOOL.id(); id <= FLOAT.id(); ++id)
+  for (std::uint8_t id = BOOL.id(); id <= QUARTER.id(); ++id)
     if (Type(id).toString() == text)
       return Type(id);
   throw file_load_error("a codelet table names the unknown type '" + text + "'");
@@ -90,12 +90,45 @@ bool endsWith(const std::string &text, const std::string &end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
+bool isReadable(const std::string &path) { return access(path.c_str(), R_OK) == 0; }
+
+/// The last part of a path, without what follows its last point.
+std::string stem(const std::string &path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return name.substr(0, name.rfind('.'));
+}
+
+/// The file itself; else one of $SNNC_CODELETS of that stem (codelets.cpp for codelets.gp); else one in the folders of $SNNC_CODELET_PATH.
+std::string findFile(const std::string &path) {
+  if (isReadable(path))
+    return path;
+  const auto parts = [](const char *variable) {
+    std::vector<std::string> words;
+    const char *text = std::getenv(variable);
+    std::stringstream stream(text ? text : "");
+    for (std::string word; std::getline(stream, word, ':');)
+      if (!word.empty())
+        words.push_back(word);
+    return words;
+  };
+  for (const std::string &file : parts("SNNC_CODELETS"))
+    if (stem(file) == stem(path) && isReadable(file))
+      return file;
+  for (const std::string &folder : parts("SNNC_CODELET_PATH")) {
+    if (isReadable(folder + "/" + path))
+      return folder + "/" + path;
+    const std::string source = folder + "/" + path.substr(0, path.rfind('.')) + ".cpp";
+    if (endsWith(path, ".gp") && isReadable(source))
+      return source;
+  }
+  throw file_load_error("codelet file '" + path + "' cannot be read");
+}
+
 } // namespace
 
 void CodeletLibrary::addFile(const std::string &path, const std::string &flags) {
-  if (access(path.c_str(), R_OK) != 0)
-    throw file_load_error("codelet file '" + path + "' cannot be read");
-  loadTable(endsWith(path, ".gp") ? path : runPopc(path, flags));
+  const std::string found = findFile(path);
+  loadTable(endsWith(found, ".gp") ? found : runPopc(found, flags));
 }
 
 void CodeletLibrary::addSource(const std::string &text, const std::string &flags) {
@@ -132,6 +165,7 @@ void CodeletLibrary::loadTable(const std::string &path) {
       auto entry = std::make_unique<VertexType>();
       entry->name = words[1];
       entry->multi = words[2] == "multi";
+      entry->wholeTile = words[2] == "supervisor";
       entry->size = std::uint32_t(std::stoul(words[3]));
       entry->compute = reinterpret_cast<void (*)(void *)>(base + std::stoull(words[4]));
       entry->codeBytes = std::uint32_t(std::stoul(words[5]));
@@ -147,6 +181,11 @@ void CodeletLibrary::loadTable(const std::string &path) {
       throw file_load_error("'" + path + "' is no table of codelets: " + line);
     }
   }
+}
+
+const VertexType &CodeletLibrary::addBuiltin(std::unique_ptr<VertexType> type) {
+  std::string name = type->name;
+  return *types_.emplace(std::move(name), std::move(type)).first->second;
 }
 
 const VertexType &CodeletLibrary::find(const std::string &name) const {

@@ -31,10 +31,15 @@ struct Field {
 struct VertexType {
   std::string name;
   bool multi;
+  /// All workers of the tile work on it at once: its cycles are the tile's.
+  bool wholeTile = false;
   std::uint32_t size;
   std::uint32_t codeBytes;
   void (*compute)(void *);
   std::vector<Field> fields;
+  /// What every vertex of a built-in type begins with, and what that points to.
+  std::vector<char> initial;
+  std::shared_ptr<const void> owned;
   std::uint32_t fieldIndex(const std::string &field) const;
 };
 
@@ -43,7 +48,10 @@ public:
   /// A C++ source, or a table that popc wrote (.gp).
   void addFile(const std::string &path, const std::string &flags);
   void addSource(const std::string &text, const std::string &flags);
+  /// A type that a library of the emulator implements; one that exists under the name already is kept.
+  const VertexType &addBuiltin(std::unique_ptr<VertexType> type);
   const VertexType &find(const std::string &name) const;
+  bool contains(const std::string &name) const { return types_.count(name) != 0; }
 
 private:
   void loadTable(const std::string &path);

@@ -169,10 +169,7 @@ std::uint64_t Graph::getPerfEstimate(const VertexRef &vertex) const {
 
 void Graph::setTileMapping(const VertexRef &vertex, unsigned tile) {
   core::VertexData &v = vertexOf(*data_, vertex.id);
-  if (tile >= data_->target.getNumTiles())
-    throw invalid_tile_mapping("tile " + std::to_string(tile) + " for " + data_->vertexName(vertex.id) + " on a target of " +
-                               std::to_string(data_->target.getNumTiles()) + " tiles");
-  v.tile = tile;
+  v.tile = physicalTile(tile, data_->vertexName(vertex.id));
 }
 
 } // namespace poplar

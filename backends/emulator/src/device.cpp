@@ -3,6 +3,7 @@
 #include <poplar/IPUModel.hpp>
 #include <poplar/exceptions.hpp>
 
+#include <cstdlib>
 #include <cstring>
 
 namespace poplar {
@@ -68,20 +69,79 @@ Device IPUModel::createDevice(const OptionFlags &, bool) const {
   target.exchangeBytesPerCycle_ = exchangeBytesPerCycle;
   target.clock_ = tileClockFrequency;
   target.model_ = emulator;
+  if (minIPUSyncDelay != defaultSyncDelay)
+    target.model_.syncCycles = minIPUSyncDelay;
   return Device(target);
 }
 
+namespace {
+
+/// The IPU that stands in for hardware: $SNNC_EMULATED_IPU ("ipu1", "ipu2", "ipu21" or "none").
+std::string emulatedIpu() {
+  const char *chosen = std::getenv("SNNC_EMULATED_IPU");
+  return chosen && *chosen ? chosen : "ipu2";
+}
+
+constexpr unsigned mostIpus = 64;
+
+Device emulatedDevice(unsigned ipus, unsigned id) {
+  IPUModel model(emulatedIpu());
+  model.numIPUs = ipus;
+  Target target = model.createDevice().getTarget();
+  target.setTargetType(TargetType::IPU);
+  return Device(target, id);
+}
+
+} // namespace
+
 std::vector<Device> DeviceManager::getDevices(TargetType type, unsigned requiredNumIPUs, const OptionFlags &) const {
-  if (type == TargetType::IPU || requiredNumIPUs == 0)
+  if (requiredNumIPUs == 0)
     return {};
   if (type == TargetType::CPU)
     return {Device::createCPUDevice()};
+  if (type == TargetType::IPU) {
+    if (emulatedIpu() == "none" || requiredNumIPUs > mostIpus || (requiredNumIPUs & (requiredNumIPUs - 1)) != 0)
+      return {};
+    return {emulatedDevice(requiredNumIPUs, 0)};
+  }
   IPUModel model;
   model.numIPUs = requiredNumIPUs;
   return {model.createDevice()};
 }
 
-std::vector<Device> DeviceManager::getDevices(const OptionFlags &) const { return getDevices(TargetType::IPU_MODEL, 1); }
+std::vector<Device> DeviceManager::getDevices(const OptionFlags &) const {
+  const std::vector<Device> found = getDevices(TargetType::IPU, 1);
+  return found.empty() ? getDevices(TargetType::IPU_MODEL, 1) : found;
+}
+
+Device DeviceManager::getDevice(unsigned deviceManagerId, const OptionFlags &) const {
+  const std::vector<Device> all = getDevices();
+  if (deviceManagerId >= all.size())
+    throw poplar_error("there is no device " + std::to_string(deviceManagerId));
+  return all[deviceManagerId];
+}
+
+bool DeviceManager::tryAcquireAvailableDevice(TargetType type, unsigned requiredNumIPUs, Device &device, const OptionFlags &options) const {
+  const std::vector<Device> found = getDevices(type, requiredNumIPUs, options);
+  if (found.empty())
+    return false;
+  device = found[0];
+  return true;
+}
+
+Device DeviceManager::acquireAvailableDevice(unsigned requiredNumIPUs, const OptionFlags &options) const {
+  Device device;
+  if (!tryAcquireAvailableDevice(TargetType::IPU, requiredNumIPUs, device, options))
+    throw poplar_error("no device of " + std::to_string(requiredNumIPUs) + " IPUs");
+  return device;
+}
+
+Target Target::createVirtualTarget(unsigned numIPUs, unsigned tilesPerIPU) const {
+  Target part = *this;
+  part.numIPUs_ = numIPUs;
+  part.tilesPerIPU_ = tilesPerIPU;
+  return part;
+}
 
 void copyFloatToDeviceHalf(const Target &, const float *src, void *dst, std::size_t elements) {
   for (std::size_t i = 0; i < elements; ++i) {

@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "engine_data.hpp"
+#include "spoil.hpp"
 
 namespace poplar {
 
@@ -38,10 +39,28 @@ HostAccess &accessOf(EngineData &engine, const std::string &handle, bool write) 
   return found->second;
 }
 
-void requireSize(const HostAccess &access, const std::string &handle, std::ptrdiff_t bytes) {
-  if (bytes < 0 || std::uint64_t(bytes) != access.bytes)
-    throw stream_connection_error("handle '" + handle + "' of " + access.tensor + " takes " + std::to_string(access.bytes) +
+void requireSize(const HostAccess &access, const std::string &handle, std::ptrdiff_t bytes, std::size_t replicas) {
+  if (bytes < 0 || std::uint64_t(bytes) != access.bytes * replicas)
+    throw stream_connection_error("handle '" + handle + "' of " + access.tensor + " takes " + std::to_string(access.bytes * replicas) +
                                   " bytes, not " + std::to_string(bytes));
+}
+
+std::unique_ptr<EngineData> makeEngine(const std::shared_ptr<GraphData> &graph, ArrayRef<program::Program> programs) {
+  auto engine = std::make_unique<EngineData>(graph);
+  takeRemotes(*engine);
+  lowerPrograms(*engine, programs);
+  planHandles(*engine);
+  accountMemory(*engine);
+  return engine;
+}
+
+void initialise(EngineData &engine) {
+  engine.storage.initialise(*engine.graph);
+  spoil(engine, engine.deadAtStart);
+  for (std::uint32_t variable : engine.graph->replicaIndices)
+    std::memcpy(engine.storage.base(variable), &engine.replica, sizeof engine.replica);
+  for (const auto &step : engine.supersteps)
+    std::copy(step->initialStates.begin(), step->initialStates.end(), step->states.data());
 }
 
 } // namespace
@@ -52,11 +71,16 @@ Engine::Engine(const Graph &graph, const program::Program &program, const Option
 
 Engine::Engine(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &) {
   core::mapOwnedConstants(graph.data());
-  data_ = std::make_unique<core::EngineData>(graph.sharedData());
-  core::takeRemotes(*data_);
-  core::lowerPrograms(*data_, programs);
-  core::planHandles(*data_);
-  core::accountMemory(*data_);
+  data_ = core::makeEngine(graph.sharedData(), programs);
+  for (unsigned replica = 1; replica < graph.getReplicationFactor(); ++replica)
+    data_->others.push_back(core::makeEngine(graph.sharedData(), programs));
+  data_->replicas = {data_.get()};
+  for (const auto &other : data_->others)
+    data_->replicas.push_back(other.get());
+  for (unsigned replica = 0; replica < data_->replicas.size(); ++replica) {
+    data_->replicas[replica]->replica = replica;
+    data_->replicas[replica]->replicas = data_->replicas;
+  }
 }
 
 Engine::Engine(Engine &&) noexcept = default;
@@ -65,12 +89,12 @@ Engine::~Engine() = default;
 
 void Engine::load(const Device &device) {
   const Target &ours = data_->graph->target, &theirs = device.getTarget();
-  if (ours.getNumTiles() != theirs.getNumTiles() || ours.getNumIPUs() != theirs.getNumIPUs())
-    throw invalid_machine_model("the graph was built for " + std::to_string(ours.getNumTiles()) + " tiles, the device has " +
+  const unsigned replicas = data_->graph->replicas;
+  if (ours.getNumTiles() * replicas != theirs.getNumTiles() || ours.getNumIPUs() * replicas != theirs.getNumIPUs())
+    throw invalid_machine_model("the graph was built for " + std::to_string(ours.getNumTiles() * replicas) + " tiles, the device has " +
                                 std::to_string(theirs.getNumTiles()));
-  data_->storage.initialise(*data_->graph);
-  for (const auto &step : data_->supersteps)
-    std::copy(step->initialStates.begin(), step->initialStates.end(), step->states.data());
+  for (core::EngineData *replica : data_->replicas)
+    core::initialise(*replica);
   data_->loaded = true;
 }
 
@@ -79,9 +103,11 @@ void Engine::run(unsigned program, const std::string &) {
     throw index_error("run(" + std::to_string(program) + "): the engine has " + std::to_string(data_->programs.size()) + " programs");
   if (!data_->loaded)
     throw runtime_error("run: the engine is not loaded on a device");
-  data_->runCycles = 0;
+  for (core::EngineData *replica : data_->replicas)
+    replica->runCycles = 0;
   core::runOp(*data_, data_->programs[program]);
-  data_->totalCycles += data_->runCycles;
+  for (core::EngineData *replica : data_->replicas)
+    replica->totalCycles += replica->runCycles;
 }
 
 void Engine::connectStream(const std::string &handle, void *begin, void *end) {
@@ -111,22 +137,40 @@ void Engine::connectStreamToCallback(const std::string &handle, StreamCallbackHa
   data_->connections[core::streamId(*data_, handle)] = connection;
 }
 
+void Engine::connectStreamToCallback(const std::string &handle, unsigned replica, StreamCallbackHandle callback) {
+  if (replica >= data_->replicas.size())
+    throw stream_connection_error("stream '" + handle + "': there is no replica " + std::to_string(replica));
+  core::StreamConnection &connection = data_->connections[core::streamId(*data_, handle)];
+  connection.byReplica.erase(replica);
+  connection.byReplica.emplace(replica, std::move(callback));
+}
+
 void Engine::disconnectStream(const std::string &handle) { data_->connections[core::streamId(*data_, handle)] = {}; }
 
 void Engine::readTensor(const std::string &handle, void *begin, void *end) {
-  core::HostAccess &access = core::accessOf(*data_, handle, false);
-  core::requireSize(access, handle, static_cast<char *>(end) - static_cast<char *>(begin));
-  core::runMoves(access.toHost, access.elementBytes);
-  if (access.bytes)
-    std::memcpy(begin, access.buffer.data(), access.bytes);
+  core::requireSize(core::accessOf(*data_, handle, false), handle, static_cast<char *>(end) - static_cast<char *>(begin),
+                    data_->replicas.size());
+  char *to = static_cast<char *>(begin);
+  for (core::EngineData *replica : data_->replicas) {
+    core::HostAccess &access = core::accessOf(*replica, handle, false);
+    core::runMoves(access.toHost, access.elementBytes);
+    if (access.bytes)
+      std::memcpy(to, access.buffer.data(), access.bytes);
+    to += access.bytes;
+  }
 }
 
 void Engine::writeTensor(const std::string &handle, const void *begin, const void *end) {
-  core::HostAccess &access = core::accessOf(*data_, handle, true);
-  core::requireSize(access, handle, static_cast<const char *>(end) - static_cast<const char *>(begin));
-  if (access.bytes)
-    std::memcpy(access.buffer.data(), begin, access.bytes);
-  core::runMoves(access.toDevice, access.elementBytes);
+  core::requireSize(core::accessOf(*data_, handle, true), handle, static_cast<const char *>(end) - static_cast<const char *>(begin),
+                    data_->replicas.size());
+  const char *from = static_cast<const char *>(begin);
+  for (core::EngineData *replica : data_->replicas) {
+    core::HostAccess &access = core::accessOf(*replica, handle, true);
+    if (access.bytes)
+      std::memcpy(access.buffer.data(), from, access.bytes);
+    core::runMoves(access.toDevice, access.elementBytes);
+    from += access.bytes;
+  }
 }
 
 namespace core {
@@ -138,11 +182,12 @@ char *rowOf(const EngineData &engine, const std::string &handle, std::uint64_t r
   if (row >= buffer.repeats)
     throw index_error(std::string(who) + ": row " + std::to_string(row) + " of remote buffer '" + handle + "', which has " +
                       std::to_string(buffer.repeats));
-  if (replica != 0)
-    throw index_error(std::string(who) + ": replica " + std::to_string(replica) + " of remote buffer '" + handle + "'; the graph has 1");
+  if (replica >= engine.replicas.size())
+    throw index_error(std::string(who) + ": replica " + std::to_string(replica) + " of remote buffer '" + handle + "'; the graph has " +
+                      std::to_string(engine.replicas.size()));
   if (!engine.loaded)
     throw runtime_error(std::string(who) + ": the engine is not loaded on a device");
-  return engine.remotes[id].data() + row * buffer.elements * buffer.type.size();
+  return engine.replicas[replica]->remotes[id].data() + row * buffer.elements * buffer.type.size();
 }
 
 std::size_t rowBytes(const EngineData &engine, const std::string &handle) {

@@ -62,8 +62,20 @@ struct RemoteStep {
   std::uint64_t executions = 0;
 };
 
+/// Sends a tensor to other replicas, through `buffer`.
+struct CrossStep {
+  std::string name;
+  std::uint32_t elementBytes;
+  AlignedBytes buffer;
+  std::vector<Move> toBuffer, fromBuffer;
+  std::map<unsigned, unsigned> replicas;
+  double cycles = 0;
+  std::uint64_t executions = 0;
+};
+
 struct PrintStep {
   std::string title;
+  PrintTensorFmt format;
   Type type;
   std::vector<std::size_t> shape;
   AlignedBytes buffer;
@@ -80,6 +92,11 @@ struct Op {
   std::vector<std::int32_t> cases;
   bool hasDefault = false;
   std::string message;
+  /// What it reads and writes itself, vertices aside.
+  Tensor source, destination, offset;
+  /// Of a cycle stamp: where it goes, and the stamp that is taken from it.
+  char *stamp = nullptr;
+  const char *since = nullptr;
 };
 
 struct HostAccess {
@@ -95,6 +112,8 @@ struct StreamConnection {
   char *begin = nullptr, *end = nullptr, *next = nullptr;
   bool fixed = false;
   std::optional<StreamCallbackHandle> callback;
+  /// Callbacks of single replicas.
+  std::map<unsigned, StreamCallbackHandle> byReplica;
 };
 
 struct EngineData {
@@ -112,9 +131,18 @@ struct EngineData {
   std::vector<AlignedBytes> remotes;
   std::vector<std::uint32_t> remoteIpus;
   std::vector<PrintStep> prints;
+  std::vector<CrossStep> crossings;
+  /// All replicas, this one first where it is the engine's own; the engine of the first replica keeps the others.
+  std::vector<EngineData *> replicas;
+  std::vector<std::unique_ptr<EngineData>> others;
+  unsigned replica = 0;
   std::map<std::string, HostAccess> handles;
   std::vector<StreamConnection> connections;
   std::vector<TileMemory> memory;
+  std::vector<MemoryPoint> memoryOverTime;
+  /// Where dead variables are spoilt: by operation, and when the engine is loaded.
+  std::vector<std::vector<std::uint32_t>> dying;
+  std::vector<std::uint32_t> deadAtStart;
   Executor executor;
   std::ostream *printStream;
   bool loaded = false;
@@ -145,6 +173,9 @@ double remoteSyncCycles(const Target &target);
 /// Fills `memory`; throws graph_memory_allocation_error when a tile holds too little.
 void accountMemory(EngineData &engine);
 void runOp(EngineData &engine, std::uint32_t op);
+/// Sends what one step holds between replicas; compares a tensor of all replicas.
+void runCrossing(EngineData &engine, std::uint32_t crossing);
+void requireEqual(EngineData &engine, std::uint32_t crossing);
 EmulatorProfile collectProfile(const EngineData &engine);
 void printSummary(std::ostream &os, const EngineData &engine, const EmulatorProfile &profile);
 void printTensor(std::ostream &os, const PrintStep &print);

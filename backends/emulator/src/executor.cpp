@@ -10,6 +10,10 @@
 extern "C" {
 extern __thread unsigned long long snnc_worker_cycles __attribute__((tls_model("initial-exec")));
 __thread unsigned long long snnc_worker_cycles = 0;
+extern __thread unsigned snnc_tile_id __attribute__((tls_model("initial-exec")));
+__thread unsigned snnc_tile_id = 0;
+extern __thread unsigned snnc_worker_id __attribute__((tls_model("initial-exec")));
+__thread unsigned snnc_worker_id = 0;
 }
 
 namespace poplar::core {
@@ -48,6 +52,7 @@ std::uint64_t callMulti(const Superstep &step, const VertexCall &call, unsigned 
   std::uint64_t slowest = 0;
   const auto run = [&](unsigned worker) {
     snnc_worker_cycles = 0;
+    snnc_worker_id = worker;
     compute(call.state, worker);
     slowest = std::max<std::uint64_t>(slowest, snnc_worker_cycles);
   };
@@ -92,6 +97,7 @@ double Executor::busiestWorker(std::vector<std::uint64_t> &cycles) const {
 double Executor::runGroup(const Superstep &step, const TileGroup &group, Thread &thread) {
   char *const scratch = thread.scratch.data();
   thread.workerCycles.clear();
+  snnc_tile_id = group.tile;
   double serial = 0;
   for (std::uint32_t c = group.firstCall; c < group.firstCall + group.numCalls; ++c) {
     const VertexCall &call = step.calls[c];
@@ -103,8 +109,13 @@ double Executor::runGroup(const Superstep &step, const TileGroup &group, Thread 
     if (call.multi) {
       const std::uint64_t counted = callMulti(step, call, workers_, apart_);
       serial += counted ? double(workers_ * (counted + startCycles_)) + supervisorCycles_ : double(cyclesOf(call, 0, thread));
+    } else if (call.wholeTile) {
+      snnc_worker_cycles = 0;
+      call.compute(call.state);
+      serial += double(cyclesOf(call, snnc_worker_cycles, thread));
     } else {
       snnc_worker_cycles = 0;
+      snnc_worker_id = thread.workerCycles.size() % workers_;
       call.compute(call.state);
       thread.workerCycles.push_back(cyclesOf(call, snnc_worker_cycles, thread));
     }

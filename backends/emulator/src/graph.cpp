@@ -39,12 +39,38 @@ std::string GraphData::elementName(std::uint32_t variable, Index begin, Index en
 
 } // namespace core
 
-Graph::Graph(const Target &target) : data_(std::make_shared<core::GraphData>()) { data_->target = target; }
+Graph::Graph(const Target &target, replication_factor factor) : data_(std::make_shared<core::GraphData>()) {
+  data_->target = target;
+  data_->replicas = factor;
+  if (factor == 0 || target.getNumIPUs() % factor != 0)
+    throw graph_replication_error(std::to_string(target.getNumIPUs()) + " IPUs cannot be shared among " + std::to_string(unsigned(factor)) +
+                                  " replicas");
+  if (factor > 1)
+    data_->target = target.createVirtualTarget(target.getNumIPUs() / factor, target.getTilesPerIPU());
+}
 Graph::Graph(Graph &&) noexcept = default;
 Graph &Graph::operator=(Graph &&) noexcept = default;
 Graph::~Graph() = default;
 
-const Target &Graph::getTarget() const { return data_->target; }
+const Target &Graph::getTarget() const { return selection_ ? selection_->target : data_->target; }
+unsigned Graph::getReplicationFactor() const { return data_->replicas; }
+std::size_t Graph::getNumVertices() const { return data_->vertices.size(); }
+std::size_t Graph::getNumVars() const { return data_->variables.size(); }
+std::size_t Graph::getNumComputeSets() const { return data_->computeSets.size(); }
+bool Graph::hasCodelet(const std::string &name) const { return data_->codelets.contains(core::canonicalName(name)); }
+
+Tensor Graph::addReplicationIndexConstant(const DebugContext &context) {
+  const Tensor index = addConstantValues(UNSIGNED_INT, {}, {HostValue(0u)}, context);
+  data_->replicaIndices.push_back(std::uint32_t(data_->variables.size() - 1));
+  return index;
+}
+
+Tensor Graph::cloneN(const Tensor &tensor, std::size_t n, const DebugContext &context) {
+  std::vector<Tensor> copies;
+  for (std::size_t i = 0; i < n; ++i)
+    copies.push_back(clone(tensor, context).expand({0}));
+  return concat(copies);
+}
 
 bool Graph::addCodelets(const std::string &path, CodeletFileType, const std::string &compileFlags) {
   data_->codelets.addFile(path, compileFlags);
@@ -80,13 +106,13 @@ Tensor Graph::addVariable(const Type &type, ArrayRef<std::size_t> shape, Variabl
   view.shape = variable.shape;
   view.strides = core::rowMajorStrides(view.shape);
   variable.elements = view.numElements();
-  const unsigned tiles = data_->target.getNumTiles();
-  if (tiles == 1 && variable.elements > 0) {
+  const unsigned tiles = getTarget().getNumTiles();
+  if (data_->target.getNumTiles() == 1 && variable.elements > 0) {
     variable.tiles.assign(0, variable.elements, 0);
   } else if (method == VariableMappingMethod::LINEAR) {
     const Index each = (variable.elements + tiles - 1) / tiles;
     for (Index begin = 0, tile = 0; begin < variable.elements; begin += each, ++tile)
-      variable.tiles.assign(begin, std::min(begin + each, variable.elements), std::uint32_t(tile));
+      variable.tiles.assign(begin, std::min(begin + each, variable.elements), physicalTile(unsigned(tile), variable.name));
   }
   data_->variables.push_back(std::move(variable));
   return core::makeTensor(data_.get(), type, std::move(view));
@@ -113,10 +139,8 @@ Tensor Graph::clone(const Type &type, const Tensor &tensor, const DebugContext &
   return copy;
 }
 
-void Graph::setTileMapping(const Tensor &tensor, unsigned tile) {
-  if (tile >= data_->target.getNumTiles())
-    throw invalid_tile_mapping("tile " + std::to_string(tile) + " for '" + tensor.getName() + "' on a target of " +
-                               std::to_string(data_->target.getNumTiles()) + " tiles");
+void Graph::setTileMapping(const Tensor &tensor, unsigned virtualTile) {
+  const unsigned tile = physicalTile(virtualTile, "'" + tensor.getName() + "'");
   for (const core::Block &b : core::blocksOf(tensor.data().view)) {
     core::TileMap &map = data_->variables[b.var].tiles;
     core::forEachInterval(b, [&](Index begin, Index end) { map.assign(begin, end, tile); });
@@ -129,6 +153,25 @@ void Graph::setTileMapping(const Tensor &tensor, const TileToTensorMapping &mapp
     for (const Interval &i : mapping[tile])
       setTileMapping(flat.slice(i), unsigned(tile));
 }
+
+namespace {
+
+/// The mapping in the numbers of a virtual graph's tiles.
+Graph::TileToTensorMapping seenBy(const core::TileSelection &selection, const Graph::TileToTensorMapping &mapping) {
+  Graph::TileToTensorMapping seen;
+  std::size_t inside = 0, all = 0;
+  for (unsigned tile : selection.tiles) {
+    seen.push_back(mapping[tile]);
+    inside += mapping[tile].size();
+  }
+  for (const std::vector<Interval> &ranges : mapping)
+    all += ranges.size();
+  if (inside != all)
+    throw invalid_tile_mapping("getTileMapping of a tensor that lies outside the virtual graph");
+  return seen;
+}
+
+} // namespace
 
 Graph::TileToTensorMapping Graph::getTileMapping(const Tensor &tensor, bool *isComplete) const {
   TileToTensorMapping mapping(data_->target.getNumTiles());
@@ -168,7 +211,7 @@ Graph::TileToTensorMapping Graph::getTileMapping(const Tensor &tensor, bool *isC
   }
   if (isComplete)
     *isComplete = complete;
-  return mapping;
+  return selection_ ? seenBy(*selection_, mapping) : mapping;
 }
 
 Graph::TileToTensorMapping Graph::getTileMapping(const Tensor &tensor, bool requireComplete) const {
@@ -197,7 +240,8 @@ void addHandle(core::GraphData &data, const std::string &handle, const Tensor &t
   (write ? found->second.write : found->second.read) = true;
 }
 
-DataStream addStream(core::GraphData &data, const std::string &handle, const Type &type, std::size_t elements, bool toDevice) {
+DataStream addStream(core::GraphData &data, const std::string &handle, const Type &type, std::size_t elements, bool toDevice,
+                     bool broadcast = false) {
   for (const DataStream &s : data.streams)
     if (s.name == handle)
       throw graph_object_creation_error("stream '" + handle + "' exists already");
@@ -207,6 +251,7 @@ DataStream addStream(core::GraphData &data, const std::string &handle, const Typ
   stream.type = type;
   stream.elements = elements;
   stream.toDevice = toDevice;
+  stream.broadcast = broadcast;
   data.streams.push_back(stream);
   return stream;
 }
@@ -216,8 +261,9 @@ DataStream addStream(core::GraphData &data, const std::string &handle, const Typ
 void Graph::createHostWrite(const std::string &handle, const Tensor &tensor, bool) { addHandle(*data_, handle, tensor, true); }
 void Graph::createHostRead(const std::string &handle, const Tensor &tensor, bool) { addHandle(*data_, handle, tensor, false); }
 
-DataStream Graph::addHostToDeviceFIFO(const std::string &handle, const Type &type, std::size_t numElements, const OptionFlags &) {
-  return addStream(*data_, handle, type, numElements, true);
+DataStream Graph::addHostToDeviceFIFO(const std::string &handle, const Type &type, std::size_t numElements, ReplicatedStreamMode mode,
+                                      const OptionFlags &) {
+  return addStream(*data_, handle, type, numElements, true, mode == ReplicatedStreamMode::BROADCAST);
 }
 
 DataStream Graph::addDeviceToHostFIFO(const std::string &handle, const Type &type, std::size_t numElements, const OptionFlags &) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -75,8 +76,18 @@ struct TensorValue {
   std::vector<HostValue> values;
 };
 
-struct GraphData {
+/// What a virtual graph sees, and which tiles those are.
+struct TileSelection {
   Target target;
+  std::vector<unsigned> tiles;
+};
+
+struct GraphData {
+  /// Of one replica.
+  Target target;
+  unsigned replicas = 1;
+  /// Constants that hold the number of the replica.
+  std::vector<std::uint32_t> replicaIndices;
   std::vector<Variable> variables;
   std::vector<VertexData> vertices;
   std::vector<Block> blocks;
@@ -89,6 +100,8 @@ struct GraphData {
   std::vector<RemoteBuffer> remotes;
   std::vector<program::Program> functions;
   CodeletLibrary codelets;
+  /// Libraries whose codelets were added, such as "popops".
+  std::set<std::string> libraries;
   std::unordered_map<std::string, const VertexType *> typeCache;
 
   std::string vertexName(std::uint32_t vertex) const;

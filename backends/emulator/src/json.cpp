@@ -102,6 +102,31 @@ std::string memoryJson(const std::vector<TileMemory> &memory) {
   return object.str();
 }
 
+/// What is live where each tile holds most.
+std::string peakJson(const std::vector<TileMemory> &memory) {
+  const auto all = [&](const auto &value) { return array(memory, [&](const TileMemory &t) { return number(value(t)); }); };
+  return Object()
+      .raw("always_variables", all([](const TileMemory &t) { return t.alwaysVariables; }))
+      .raw("variables", all([](const TileMemory &t) { return t.peakVariables; }))
+      .raw("exchange_buffers", all([](const TileMemory &t) { return t.peakExchangeBuffers; }))
+      .raw("total", all([](const TileMemory &t) { return t.peak(); }))
+      .raw("point", all([](const TileMemory &t) { return t.peakPoint; }))
+      .str();
+}
+
+std::string pointJson(const MemoryPoint &p) {
+  return Object()
+      .add("program", p.program)
+      .text("name", p.name)
+      .add("variables", p.variables)
+      .add("exchange_buffers", p.exchangeBuffers)
+      .add("bytes", p.bytes)
+      .add("fullest_tile", p.fullestTile)
+      .add("variables_of_all", p.variablesOfAll)
+      .add("exchange_buffers_of_all", p.exchangeBuffersOfAll)
+      .str();
+}
+
 } // namespace
 
 std::string EmulatorProfile::toJson() const {
@@ -111,7 +136,8 @@ std::string EmulatorProfile::toJson() const {
       .raw("bytes_sent", numbers(bytesSent))
       .raw("link_bytes_received", numbers(linkBytesReceived))
       .raw("link_bytes_sent", numbers(linkBytesSent))
-      .raw("memory", memoryJson(memory));
+      .raw("memory", memoryJson(memory))
+      .raw("peak", peakJson(memory));
   return Object()
       .add("tiles", tiles)
       .add("ipus", ipus)
@@ -122,6 +148,8 @@ std::string EmulatorProfile::toJson() const {
       .add("host_cycles", hostCycles)
       .raw("remote_memory", numbers(remoteMemory))
       .raw("steps", array(steps, stepJson))
+      .add("fullest_tile", busiestMemoryTile())
+      .raw("memory_over_time", array(memoryOverTime, pointJson))
       .raw("per_tile", tilesObject.str())
       .str();
 }

@@ -86,6 +86,9 @@ public:
     op.message = data->name;
     op.cases = data->cases;
     op.hasDefault = data->hasDefault;
+    op.source = data->source;
+    op.destination = data->destination;
+    op.offset = data->offset;
     lowerStep(*data, op);
     for (const program::Program &child : data->children)
       op.children.push_back(lower(child));
@@ -117,7 +120,16 @@ private:
       op.number = planRemote(engine_, data);
       break;
     case ProgramKind::Print:
+    case ProgramKind::Error:
       op.number = print(data);
+      break;
+    case ProgramKind::CrossReplica:
+    case ProgramKind::AssumeEqual:
+      op.number = crossing(data);
+      break;
+    case ProgramKind::CycleStamp:
+      op.stamp = addressOf(engine_, data.destination);
+      op.since = data.source.valid() ? addressOf(engine_, data.source) : nullptr;
       break;
     case ProgramKind::WhileTrue:
     case ProgramKind::WhileFalse:
@@ -221,8 +233,31 @@ private:
     return std::uint32_t(engine_.streamSteps.size() - 1);
   }
 
+  std::uint32_t crossing(const ProgramData &data) {
+    CrossStep step;
+    step.name = data.name.empty() ? "'" + data.source.getName() + "'" : data.name;
+    step.elementBytes = std::uint32_t(data.source.elementType().size());
+    step.replicas = data.replicas;
+    step.buffer = AlignedBytes(data.source.numElements() * step.elementBytes);
+    const std::vector<Block> from = blocksOf(data.source.data().view);
+    requireMapped(graph_, from, step.name);
+    step.toBuffer = movesToBuffer(engine_, from, step.buffer.data(), step.elementBytes, true);
+    if (data.destination.valid()) {
+      const std::vector<Block> to = blocksOf(data.destination.data().view);
+      requireMapped(graph_, to, step.name);
+      requireWritable(graph_, data.destination, to, step.name);
+      step.fromBuffer = movesToBuffer(engine_, to, step.buffer.data(), step.elementBytes, false);
+      const EmulatorModel &model = graph_.target.getEmulatorModel();
+      step.cycles = model.globalSyncCycles + model.exchangeSetupCycles + model.controlCycles +
+                    std::ceil(double(step.buffer.size()) * graph_.target.getTileClockFrequency() / model.linkBytesPerSecond);
+    }
+    engine_.crossings.push_back(std::move(step));
+    return std::uint32_t(engine_.crossings.size() - 1);
+  }
+
   std::uint32_t print(const ProgramData &data) {
     PrintStep step;
+    step.format = data.format;
     step.title = data.name;
     step.type = data.source.elementType();
     step.shape = data.source.shape();

@@ -9,7 +9,8 @@ namespace poplar::core {
 
 namespace {
 
-constexpr std::size_t summariseAbove = 1000, edgeItems = 3, lineWidth = 75;
+/// Spaces for each dimension that a line is inside of.
+constexpr std::size_t indent = 2;
 
 template <class T> T read(const char *at) {
   T value;
@@ -17,13 +18,14 @@ template <class T> T read(const char *at) {
   return value;
 }
 
-std::string real(double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.7f", value);
+std::string real(double value, const PrintTensorFmt &format) {
+  char text[400];
+  const bool scientific = format.format == PrintTensorFmt::FloatFormat::Scientific;
+  std::snprintf(text, sizeof text, scientific ? "%.*e" : "%.*f", int(format.digitsAll ? format.digitsAll - 1 : 0), value);
   return text;
 }
 
-std::string elementText(Type type, const char *at) {
+std::string elementText(Type type, const char *at, const PrintTensorFmt &format) {
   switch (type.id()) {
   case BOOL.id():
     return *at ? "1" : "0";
@@ -45,9 +47,9 @@ std::string elementText(Type type, const char *at) {
   case UNSIGNED_LONGLONG.id():
     return std::to_string(read<std::uint64_t>(at));
   case HALF.id():
-    return real(double(read<half>(at)));
+    return real(double(read<half>(at)), format);
   default:
-    return real(double(read<float>(at)));
+    return real(double(read<float>(at)), format);
   }
 }
 
@@ -57,7 +59,7 @@ public:
     std::size_t n = 1;
     for (std::size_t d : print.shape)
       n *= d;
-    short_ = n > summariseAbove;
+    short_ = n > print.format.threshold;
   }
 
   void dimension(std::size_t depth, std::size_t offset) {
@@ -71,42 +73,44 @@ public:
       inner *= print_.shape[d];
     if (depth + 1 == print_.shape.size())
       return row(depth, n, offset);
-    os_ << "[";
+    os_ << format().open;
     for (std::size_t i = 0; i < n; ++i) {
-      os_ << "\n" << std::string(depth + 1, ' ');
+      os_ << "\n" << std::string(indent * (depth + 1), ' ');
       if (hidden(i, n)) {
         os_ << "...";
-        i = n - edgeItems - 1;
+        i = n - format().edges - 1;
         continue;
       }
       dimension(depth + 1, offset + i * inner);
     }
-    os_ << "\n" << std::string(depth, ' ') << "]";
+    os_ << "\n" << std::string(indent * depth, ' ') << format().close;
   }
 
 private:
-  bool hidden(std::size_t i, std::size_t n) const { return short_ && n > 2 * edgeItems && i >= edgeItems && i < n - edgeItems; }
-  std::string element(std::size_t i) const { return elementText(print_.type, print_.buffer.data() + i * print_.type.size()); }
+  const PrintTensorFmt &format() const { return print_.format; }
+  bool hidden(std::size_t i, std::size_t n) const { return short_ && n > 2 * format().edges && i >= format().edges && i < n - format().edges; }
+  std::string element(std::size_t i) const { return elementText(print_.type, print_.buffer.data() + i * print_.type.size(), format()); }
 
   void row(std::size_t depth, std::size_t n, std::size_t offset) {
-    os_ << "[";
-    std::size_t column = depth + 1;
+    os_ << format().open;
+    const std::size_t start = indent * depth + 1;
+    std::size_t column = start;
     for (std::size_t i = 0; i < n; ++i) {
       const bool skip = hidden(i, n);
       const std::string text = skip ? "..." : element(offset + i);
-      if (i > 0 && column + 1 + text.size() > lineWidth) {
-        os_ << "\n" << std::string(depth + 1, ' ');
-        column = depth + 1;
+      if (i > 0 && column + 1 + text.size() > format().width) {
+        os_ << "\n" << std::string(start, ' ');
+        column = start;
       } else if (i > 0) {
-        os_ << ' ';
+        os_ << format().between;
         ++column;
       }
       os_ << text;
       column += text.size();
       if (skip)
-        i = n - edgeItems - 1;
+        i = n - format().edges - 1;
     }
-    os_ << "]";
+    os_ << format().close;
   }
 
   std::ostream &os_;

@@ -23,12 +23,15 @@ TileMemory EmulatorProfile::totalMemory() const {
     sum.stack += t.stack;
     sum.exchangeBuffers += t.exchangeBuffers;
     sum.exchangeCode += t.exchangeCode;
+    sum.alwaysVariables += t.alwaysVariables;
+    sum.peakVariables += t.peakVariables;
+    sum.peakExchangeBuffers += t.peakExchangeBuffers;
   }
   return sum;
 }
 
 unsigned EmulatorProfile::busiestMemoryTile() const {
-  const auto most = std::max_element(memory.begin(), memory.end(), [](const TileMemory &a, const TileMemory &b) { return a.total() < b.total(); });
+  const auto most = std::max_element(memory.begin(), memory.end(), [](const TileMemory &a, const TileMemory &b) { return a.peak() < b.peak(); });
   return unsigned(most - memory.begin());
 }
 
@@ -85,6 +88,7 @@ EmulatorProfile collectProfile(const EngineData &engine) {
   profile.cycles = engine.totalCycles;
   profile.hostCycles = engine.hostCycles;
   profile.memory = engine.memory;
+  profile.memoryOverTime = engine.memoryOverTime;
   profile.computeCycles.resize(profile.tiles);
   for (auto *values : {&profile.bytesReceived, &profile.bytesSent, &profile.linkBytesReceived, &profile.linkBytesSent})
     values->resize(profile.tiles);
@@ -158,8 +162,15 @@ void printMemory(std::ostream &os, const EmulatorProfile &p) {
   line("stack", all.stack, most.stack);
   line("exchange buffers", all.exchangeBuffers, most.exchangeBuffers);
   line("exchange code", all.exchangeCode, most.exchangeCode);
-  line("total", all.total(), most.total());
-  os << "  available on a tile: " << p.bytesPerTile << ", used on the fullest: " << share(most.total(), p.bytesPerTile) << "\n\n";
+  line("all that exists", all.total(), most.total());
+  line("variables live always", all.alwaysVariables, most.alwaysVariables);
+  line("variables at the peak", all.peakVariables, most.peakVariables);
+  line("buffers at the peak", all.peakExchangeBuffers, most.peakExchangeBuffers);
+  line("peak", all.peak(), most.peak());
+  os << "  available on a tile: " << p.bytesPerTile << ", used on the fullest: " << share(most.peak(), p.bytesPerTile);
+  if (!p.memoryOverTime.empty())
+    os << ", in '" << p.memoryOverTime[most.peakPoint].name << "'";
+  os << "\n\n";
 }
 
 void printSteps(std::ostream &os, const EmulatorProfile &p) {

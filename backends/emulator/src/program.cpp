@@ -204,7 +204,7 @@ WriteUndef::WriteUndef(const Tensor &tensor, const DebugContext &context) {
 
 Sync::Sync(SyncType type, const DebugContext &context) {
   data_ = make(ProgramKind::Sync, context);
-  data_->number = type == SyncType::EXTERNAL;
+  data_->number = type != SyncType::INTERNAL;
 }
 
 PrintTensor::PrintTensor(const Tensor &tensor, const DebugContext &context) : PrintTensor(tensor.getName(), tensor, context) {}
@@ -212,6 +212,32 @@ PrintTensor::PrintTensor(const std::string &title, const Tensor &tensor, const D
   data_ = make(ProgramKind::Print, context);
   data_->name = title;
   data_->source = tensor;
+}
+
+PrintTensor::PrintTensor(const Tensor &tensor, const PrintTensorFmt &format, const DebugContext &context)
+    : PrintTensor(tensor.getName(), tensor, format, context) {}
+PrintTensor::PrintTensor(const std::string &title, const Tensor &tensor, const PrintTensorFmt &format, const DebugContext &context)
+    : PrintTensor(title, tensor, context) {
+  data_->format = format;
+}
+
+CrossReplicaCopy::CrossReplicaCopy(const Tensor &source, const Tensor &destination, const std::map<unsigned, unsigned> &replicaMap,
+                                   const DebugContext &context) {
+  // The checks of a copy.
+  data_ = std::make_shared<ProgramData>(*Copy(source, destination, false, context).data());
+  data_->kind = ProgramKind::CrossReplica;
+  data_->replicas = replicaMap;
+}
+
+AssumeEqualAcrossReplicas::AssumeEqualAcrossReplicas(const Tensor &tensor, const DebugContext &context) {
+  data_ = make(ProgramKind::AssumeEqual, context);
+  data_->source = tensor;
+}
+
+ErrorProgram::ErrorProgram(const std::string &message, const Tensor &debugTensor, const DebugContext &context) {
+  data_ = make(ProgramKind::Error, context);
+  data_->name = message;
+  data_->source = debugTensor;
 }
 
 Abort::Abort(const DebugContext &context) { data_ = make(ProgramKind::Abort, context); }

@@ -1,6 +1,7 @@
 // The tree behind a Program.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,7 +12,8 @@
 namespace poplar::core {
 
 enum class ProgramKind {
-  Sequence, Execute, Repeat, WhileTrue, WhileFalse, If, Switch, Call, Copy, StreamIn, StreamOut, RemoteIn, RemoteOut, WriteUndef, Sync, Print, Abort, AbortIf
+  Sequence, Execute, Repeat, WhileTrue, WhileFalse, If, Switch, Call, Copy, StreamIn, StreamOut, RemoteIn, RemoteOut, WriteUndef, Sync, Print, Abort, AbortIf,
+  CrossReplica, AssumeEqual, Error, CycleStamp
 };
 
 struct ProgramData {
@@ -28,6 +30,9 @@ struct ProgramData {
   bool hasOffset = false;
   std::vector<std::int32_t> cases;
   bool hasDefault = false;
+  PrintTensorFmt format;
+  /// To which replica each sends.
+  std::map<unsigned, unsigned> replicas;
 };
 
 } // namespace poplar::core

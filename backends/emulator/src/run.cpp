@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstring>
 #include <ostream>
+#include <sstream>
 
 #include "engine_data.hpp"
+#include "spoil.hpp"
 
 namespace poplar::core {
 
@@ -26,8 +28,18 @@ std::int64_t readPredicate(const Op &op) {
   return value;
 }
 
+/// What every replica must have read.
+std::int64_t agreed(const EngineData &engine, std::uint32_t number, std::int64_t value) {
+  for (const EngineData *replica : engine.replicas)
+    if (readPredicate(replica->ops[number]) != value)
+      throw graph_replication_error("replicas disagree: a decision of the program is " + std::to_string(value) + " on replica 0 and " +
+                                    std::to_string(readPredicate(replica->ops[number])) + " on replica " + std::to_string(replica->replica));
+  return value;
+}
+
 /// A decision that all tiles wait for.
-std::int64_t decide(EngineData &engine, const Op &op) {
+std::int64_t decide(EngineData &engine, std::uint32_t number) {
+  const Op &op = engine.ops[number];
   const Target &target = engine.graph->target;
   const EmulatorModel &model = target.getEmulatorModel();
   const double sync = target.getNumIPUs() > 1 ? model.globalSyncCycles : model.syncCycles;
@@ -35,7 +47,7 @@ std::int64_t decide(EngineData &engine, const Op &op) {
   engine.runCycles += cycles;
   engine.controlCycles += cycles;
   ++engine.controls;
-  return readPredicate(op);
+  return agreed(engine, number, readPredicate(op));
 }
 
 double exchangeTotal(const Target &target, const Exchange &exchange) {
@@ -57,14 +69,13 @@ void runCopy(EngineData &engine, CopyStep &step) {
   engine.runCycles += step.localCycles + target.getEmulatorModel().controlCycles + exchangeTotal(target, step.exchange);
 }
 
-void runStream(EngineData &engine, StreamStep &step) {
-  StreamConnection &to = engine.connections[step.stream];
-  if (!to.callback && !to.begin)
-    throw stream_connection_error(step.name + " is not connected");
+/// What the host gives to, or takes from, the buffer of one replica. Replicas share a connection and take their turns.
+void moveHost(EngineData &engine, StreamStep &step, StreamConnection &to) {
   char *data = step.buffer.data();
-  if (!step.toDevice)
-    runMoves(step.moves, step.elementBytes);
-  if (to.callback) {
+  const auto own = to.byReplica.find(engine.replica);
+  if (own != to.byReplica.end()) {
+    own->second(data);
+  } else if (to.callback) {
     (*to.callback)(data);
   } else {
     (step.toDevice ? std::memcpy(data, to.next, step.bytes) : std::memcpy(to.next, data, step.bytes));
@@ -72,6 +83,19 @@ void runStream(EngineData &engine, StreamStep &step) {
     if (to.next == to.end)
       to.next = to.begin;
   }
+}
+
+void runStream(EngineData &engine, StreamStep &step, std::uint32_t number) {
+  EngineData &first = *engine.replicas[0];
+  StreamConnection &to = first.connections[step.stream];
+  if (!to.callback && !to.begin && to.byReplica.count(engine.replica) == 0)
+    throw stream_connection_error(step.name + " is not connected");
+  if (!step.toDevice)
+    runMoves(step.moves, step.elementBytes);
+  if (engine.graph->streams[step.stream].broadcast && engine.replica > 0)
+    std::memcpy(step.buffer.data(), first.streamSteps[number].buffer.data(), step.bytes);
+  else
+    moveHost(engine, step, to);
   if (step.toDevice)
     runMoves(step.moves, step.elementBytes);
   ++step.executions;
@@ -79,8 +103,8 @@ void runStream(EngineData &engine, StreamStep &step) {
   engine.hostCycles += std::ceil(double(step.bytes) * target.getTileClockFrequency() / target.getEmulatorModel().hostBytesPerSecond);
 }
 
-void runSwitch(EngineData &engine, const Op &op) {
-  const std::int64_t value = decide(engine, op);
+void runSwitch(EngineData &engine, const Op &op, std::uint32_t number) {
+  const std::int64_t value = decide(engine, number);
   for (std::size_t i = 0; i < op.cases.size(); ++i)
     if (op.cases[i] == value)
       return runOp(engine, op.children[i]);
@@ -88,10 +112,10 @@ void runSwitch(EngineData &engine, const Op &op) {
     runOp(engine, op.children.back());
 }
 
-void runWhile(EngineData &engine, const Op &op, bool wanted) {
+void runWhile(EngineData &engine, const Op &op, std::uint32_t number, bool wanted) {
   while (true) {
     runOp(engine, op.children[0]);
-    if ((decide(engine, op) != 0) != wanted)
+    if ((decide(engine, number) != 0) != wanted)
       return;
     runOp(engine, op.children[1]);
   }
@@ -111,12 +135,57 @@ void runSync(EngineData &engine, bool external) {
 
 void runPrint(EngineData &engine, const PrintStep &print) {
   runMoves(print.moves, std::uint32_t(print.type.size()));
-  printTensor(*engine.printStream, print);
+  printTensor(*engine.replicas[0]->printStream, print);
+}
+
+[[noreturn]] void failWith(EngineData &engine, const Op &op) {
+  const PrintStep &print = engine.prints[op.number];
+  runMoves(print.moves, std::uint32_t(print.type.size()));
+  std::ostringstream text;
+  printTensor(text, print);
+  throw application_runtime_error(text.str());
+}
+
+void stampCycles(EngineData &engine, const Op &op) {
+  std::uint64_t now = std::uint64_t(engine.totalCycles + engine.runCycles), since = 0;
+  if (op.since)
+    std::memcpy(&since, op.since, sizeof since);
+  now -= since;
+  std::memcpy(op.stamp, &now, sizeof now);
+}
+
+/// What one replica does on its own.
+void runLeaf(EngineData &engine, std::uint32_t number) {
+  const Op &op = engine.ops[number];
+  switch (op.kind) {
+  case ProgramKind::Execute:
+    return runSuperstep(engine, *engine.supersteps[op.number]);
+  case ProgramKind::Copy:
+    return runCopy(engine, engine.copies[op.number]);
+  case ProgramKind::StreamIn:
+  case ProgramKind::StreamOut:
+    return runStream(engine, engine.streamSteps[op.number], op.number);
+  case ProgramKind::RemoteIn:
+  case ProgramKind::RemoteOut:
+    return runRemote(engine, engine.remoteSteps[op.number]);
+  case ProgramKind::Sync:
+    return runSync(engine, op.number != 0);
+  case ProgramKind::Print:
+    return runPrint(engine, engine.prints[op.number]);
+  case ProgramKind::CycleStamp:
+    return stampCycles(engine, op);
+  case ProgramKind::Error:
+    failWith(engine, op);
+  default:
+    return;
+  }
 }
 
 } // namespace
 
-void runOp(EngineData &engine, std::uint32_t number) {
+namespace {
+
+void runOne(EngineData &engine, std::uint32_t number) {
   const Op &op = engine.ops[number];
   switch (op.kind) {
   case ProgramKind::Sequence:
@@ -124,40 +193,39 @@ void runOp(EngineData &engine, std::uint32_t number) {
     for (std::uint32_t child : op.children)
       runOp(engine, child);
     return;
-  case ProgramKind::Execute:
-    return runSuperstep(engine, *engine.supersteps[op.number]);
   case ProgramKind::Repeat:
     for (std::uint32_t i = 0; i < op.number; ++i)
       runOp(engine, op.children[0]);
     return;
   case ProgramKind::WhileTrue:
   case ProgramKind::WhileFalse:
-    return runWhile(engine, op, op.kind == ProgramKind::WhileTrue);
+    return runWhile(engine, op, number, op.kind == ProgramKind::WhileTrue);
   case ProgramKind::If:
-    return runOp(engine, op.children[decide(engine, op) ? 0 : 1]);
+    return runOp(engine, op.children[decide(engine, number) ? 0 : 1]);
   case ProgramKind::Switch:
-    return runSwitch(engine, op);
-  case ProgramKind::Copy:
-    return runCopy(engine, engine.copies[op.number]);
-  case ProgramKind::StreamIn:
-  case ProgramKind::StreamOut:
-    return runStream(engine, engine.streamSteps[op.number]);
-  case ProgramKind::RemoteIn:
-  case ProgramKind::RemoteOut:
-    return runRemote(engine, engine.remoteSteps[op.number]);
-  case ProgramKind::WriteUndef:
-    return;
-  case ProgramKind::Sync:
-    return runSync(engine, op.number != 0);
-  case ProgramKind::Print:
-    return runPrint(engine, engine.prints[op.number]);
+    return runSwitch(engine, op, number);
   case ProgramKind::AbortIf:
-    if (decide(engine, op))
+    if (decide(engine, number))
       abortRun(op);
     return;
   case ProgramKind::Abort:
     abortRun(op);
+  case ProgramKind::CrossReplica:
+    return runCrossing(engine, op.number);
+  case ProgramKind::AssumeEqual:
+    return requireEqual(engine, op.number);
+  default:
+    for (EngineData *replica : engine.replicas)
+      runLeaf(*replica, number);
   }
+}
+
+} // namespace
+
+void runOp(EngineData &engine, std::uint32_t number) {
+  runOne(engine, number);
+  if (!engine.dying.empty())
+    spoil(engine, engine.dying[number]);
 }
 
 } // namespace poplar::core

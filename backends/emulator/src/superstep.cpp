@@ -79,9 +79,11 @@ private:
     call.compute = vertex.type->compute;
     call.state = state;
     call.multi = vertex.type->multi;
+    call.wholeTile = vertex.type->wholeTile;
     call.firstStaged = std::uint32_t(step_.staged.size());
     call.firstWritten = std::uint32_t(step_.written.size());
     scratch_ = 0;
+    std::copy(vertex.type->initial.begin(), vertex.type->initial.end(), state);
     placeExtras(v, state);
     std::vector<std::uint32_t> connected(vertex.type->fields.size(), 0);
     for (const Edge &edge : vertex.edges) {

@@ -49,6 +49,8 @@ struct VertexCall {
   /// Index in Superstep::estimated where `cycles` is a guess from bytes, else noGuess.
   std::uint16_t guess;
   bool multi;
+  /// Its cycles are the tile's.
+  bool wholeTile;
 };
 
 constexpr std::uint16_t noGuess = 0xffff;

@@ -157,3 +157,15 @@ public:
 template class Pick<int, Mode::LAST, true>;
 template class Pick<unsigned short, Mode::FIRST, false>;
 } // namespace inner
+
+/// Writes all of `out`, as many elements as there are.
+class Fill : public Vertex {
+public:
+  Input<Vector<int>> in;
+  Output<Vector<int>> out;
+  bool compute() {
+    for (unsigned i = 0; i < out.size(); ++i)
+      out[i] = in[0];
+    return true;
+  }
+};

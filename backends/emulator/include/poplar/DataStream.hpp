@@ -23,6 +23,8 @@ public:
   Type type;
   std::size_t elements = 0;
   bool toDevice = true;
+  /// Every replica receives the same.
+  bool broadcast = false;
 };
 
 } // namespace poplar

@@ -2,8 +2,10 @@
 #ifndef SNNC_POPLAR_DEVICE_HPP
 #define SNNC_POPLAR_DEVICE_HPP
 
+#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <poplar/OptionFlags.hpp>
 #include <poplar/Target.hpp>
@@ -18,7 +20,13 @@ public:
   unsigned getId() const { return id_; }
   const Target &getTarget() const { return target_; }
   bool attach() const { return true; }
+  bool attach(const OptionFlags &) const { return true; }
+  bool isAttached() const { return true; }
   void detach() const {}
+  void reset() const {}
+  unsigned getNumIPUs() const { return target_.getNumIPUs(); }
+  std::vector<unsigned> getDriverIDs() const { return std::vector<unsigned>(target_.getNumIPUs(), id_); }
+  std::map<std::string, std::string> getAttributes() const { return {}; }
   bool supportsRemoteBuffers() const { return target_.getTargetType() != TargetType::CPU; }
 
 private:

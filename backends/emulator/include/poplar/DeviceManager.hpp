@@ -1,4 +1,4 @@
-// The machines of this host. The emulator has no IPU: it offers models of one.
+// The machines of this host. An emulated IPU stands in for hardware.
 #ifndef SNNC_POPLAR_DEVICE_MANAGER_HPP
 #define SNNC_POPLAR_DEVICE_MANAGER_HPP
 
@@ -11,9 +11,12 @@ namespace poplar {
 class DeviceManager {
 public:
   static DeviceManager createDeviceManager() { return {}; }
-  /// TargetType::IPU gives none; IPU_MODEL and CPU one each.
+  /// One of each kind. IPUs come in powers of two; $SNNC_EMULATED_IPU names the kind (ipu1, ipu2, ipu21), or "none".
   std::vector<Device> getDevices(TargetType type, unsigned requiredNumIPUs, const OptionFlags &options = {}) const;
   std::vector<Device> getDevices(const OptionFlags &options = {}) const;
+  Device getDevice(unsigned deviceManagerId, const OptionFlags &options = {}) const;
+  Device acquireAvailableDevice(unsigned requiredNumIPUs, const OptionFlags &options = {}) const;
+  bool tryAcquireAvailableDevice(TargetType type, unsigned requiredNumIPUs, Device &device, const OptionFlags &options = {}) const;
   std::size_t getNumDevices() const { return getDevices().size(); }
 };
 

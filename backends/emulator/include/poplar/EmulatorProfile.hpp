@@ -8,13 +8,31 @@
 
 namespace poplar {
 
-/// Bytes of one tile by category.
+/// Bytes of one tile by category: all that exists at any time of any program.
 struct TileMemory {
   std::uint64_t variables = 0, constants = 0, vertexState = 0, edgeLists = 0, code = 0, controlCode = 0, stack = 0;
   std::uint64_t exchangeBuffers = 0, exchangeCode = 0;
+  /// Of variables: what is live everywhere. Of variables and exchange buffers: what is live where the tile holds most, an index in
+  /// EmulatorProfile::memoryOverTime.
+  std::uint64_t alwaysVariables = 0, peakVariables = 0, peakExchangeBuffers = 0;
+  std::uint32_t peakPoint = 0;
   std::uint64_t total() const {
     return variables + constants + vertexState + edgeLists + code + controlCode + stack + exchangeBuffers + exchangeCode;
   }
+  /// The most that the tile holds at once, when what is not live shares room without gaps.
+  std::uint64_t peak() const { return total() - variables - exchangeBuffers + peakVariables + peakExchangeBuffers; }
+};
+
+/// What is live at one operation of a program.
+struct MemoryPoint {
+  std::uint32_t program = 0;
+  std::string name;
+  /// Of the tile whose peak is largest (EmulatorProfile::busiestMemoryTile).
+  std::uint64_t variables = 0, exchangeBuffers = 0;
+  /// All bytes of the tile that holds most here.
+  std::uint64_t bytes = 0;
+  std::uint32_t fullestTile = 0;
+  std::uint64_t variablesOfAll = 0, exchangeBuffersOfAll = 0;
 };
 
 /// One compute set or copy of the program, over all its executions since the profile was reset.
@@ -44,6 +62,8 @@ struct EmulatorProfile {
   double hostCycles = 0;
   std::vector<StepProfile> steps;
   std::vector<TileMemory> memory;
+  /// In the order of programs and of what they run.
+  std::vector<MemoryPoint> memoryOverTime;
   std::vector<double> computeCycles;
   /// Streaming memory of each IPU, bytes.
   std::vector<std::uint64_t> remoteMemory;

@@ -56,13 +56,19 @@ public:
   void connectStreamToCallback(const DataStream &stream, StreamCallbackHandle callback) {
     connectStreamToCallback(stream.handle(), std::move(callback));
   }
+  /// Of one replica.
+  void connectStreamToCallback(const std::string &handle, unsigned replica, StreamCallbackHandle callback);
   void disconnectStream(const std::string &handle);
 
   void readTensor(const std::string &handle, void *begin, void *end);
   void writeTensor(const std::string &handle, const void *begin, const void *end);
   template <class T> void writeTensor(const std::string &handle, ArrayRef<T> values) { writeTensor(handle, values.begin(), values.end()); }
+  template <class T> void writeTensor(const std::string &handle, const std::vector<T> &values) { writeTensor(handle, ArrayRef<T>(values)); }
+  template <class T> void readTensor(const std::string &handle, std::vector<T> &values) {
+    readTensor(handle, values.data(), values.data() + values.size());
+  }
 
-  /// One row of a remote buffer. There is one replica, number 0.
+  /// One row of a remote buffer, of which each replica has its own.
   void copyToRemoteBuffer(const void *values, const std::string &handle, std::uint64_t repeatIndex, unsigned replicaIndex = 0);
   void copyFromRemoteBuffer(const std::string &handle, void *values, std::uint64_t repeatIndex, unsigned replicaIndex = 0);
   /// The same with the end of the values, whose number is checked.

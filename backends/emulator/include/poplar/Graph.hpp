@@ -15,20 +15,29 @@
 #include <poplar/Device.hpp>
 #include <poplar/Interval.hpp>
 #include <poplar/Program.hpp>
+#include <poplar/ReplicatedStreamMode.hpp>
 #include <poplar/Target.hpp>
 #include <poplar/Tensor.hpp>
+#include <poplar/TensorCloneMethod.hpp>
 #include <poplar/Type.hpp>
+#include <poplar/VariableMappingMethod.hpp>
 #include <poplar/VertexRef.hpp>
 
 namespace poplar {
 
 namespace core {
 struct GraphData;
+struct TileSelection;
 }
 
-enum class VariableMappingMethod { NONE, LINEAR };
 enum class CodeletFileType { PreprocessedAsm, Asm, IpuMachineCode, CSource, CppSource, CxxSource, Object, Auto };
-enum class TensorCloneMethod { PRESERVE_ORDER_AND_ALIASES, CREATE_NEW_ORDER, PRESERVE_ORDER_UNLESS_ALIASES, GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES };
+
+/// How many copies of the graph run side by side.
+struct replication_factor {
+  constexpr explicit replication_factor(unsigned copies) : value(copies) {}
+  constexpr operator unsigned() const { return value; }
+  unsigned value;
+};
 
 /// A value of the host with its device type, as bytes.
 struct HostValue {
@@ -65,15 +74,25 @@ class Graph {
 public:
   using TileToTensorMapping = std::vector<std::vector<Interval>>;
 
-  explicit Graph(const Target &target);
-  explicit Graph(const Device &device) : Graph(device.getTarget()) {}
+  explicit Graph(const Target &target, replication_factor factor = replication_factor(1));
+  explicit Graph(const Device &device, replication_factor factor = replication_factor(1)) : Graph(device.getTarget(), factor) {}
   Graph(Graph &&) noexcept;
   Graph &operator=(Graph &&) noexcept;
   Graph(const Graph &) = delete;
   Graph &operator=(const Graph &) = delete;
   ~Graph();
 
+  /// The machine that this graph sees: of one replica, of a virtual graph's tiles.
   const Target &getTarget() const;
+  unsigned getReplicationFactor() const;
+  /// UNSIGNED_INT {}: the number of the replica that reads it.
+  Tensor addReplicationIndexConstant(const DebugContext &context = {});
+
+  /// Graphs of the same variables and vertices on some of the tiles: the first n, [lower, upper), a list.
+  Graph createVirtualGraph(unsigned numTilesPerIPU);
+  Graph createVirtualGraph(unsigned lowerTile, unsigned upperTile);
+  Graph createVirtualGraph(const std::vector<unsigned> &perIpuTiles);
+  Graph getTopLevelGraph();
 
   bool addCodelets(const std::string &path, CodeletFileType type = CodeletFileType::Auto, const std::string &compileFlags = "");
   bool addCodelets(const char *path, CodeletFileType type = CodeletFileType::Auto, const std::string &compileFlags = "") {
@@ -115,6 +134,12 @@ public:
     return clone(tensor.elementType(), tensor, context, method);
   }
 
+  Tensor addLinearlyMappedVariable(const Type &type, ArrayRef<std::size_t> shape, const DebugContext &context = {}) {
+    return addVariable(type, shape, VariableMappingMethod::LINEAR, context);
+  }
+  /// `cloned` gets factor times the first dimension.
+  Tensor cloneN(const Tensor &tensor, std::size_t n, const DebugContext &context = {});
+
   ComputeSet addComputeSet(const DebugContext &context = {});
   VertexRef addVertex(ComputeSet computeSet, const std::string &vertexType);
   VertexRef addVertex(ComputeSet computeSet, const std::string &vertexType, ArrayRef<ConnectionDesc> connections);
@@ -143,6 +168,13 @@ public:
   void setPerfEstimate(const VertexRef &vertex, std::uint64_t cycles, std::uint64_t flops = 0);
   void setCycleEstimate(const VertexRef &vertex, std::uint64_t cycles) { setPerfEstimate(vertex, cycles); }
   std::uint64_t getPerfEstimate(const VertexRef &vertex) const;
+  std::size_t getNumVertices() const;
+  std::size_t getNumVars() const;
+  std::size_t getNumComputeSets() const;
+  /// Ranges of a tensor in the order of memory, joined where they follow each other.
+  std::vector<std::vector<Interval>> getSortedContiguousRegions(const Tensor &tensor, ArrayRef<Interval> regions, bool removeAliases = false,
+                                                                std::vector<std::size_t> *aliases = nullptr) const;
+  bool hasCodelet(const std::string &name) const;
 
   void setTileMapping(const VertexRef &vertex, unsigned tile);
   void setTileMapping(const Tensor &tensor, unsigned tile);
@@ -152,7 +184,11 @@ public:
 
   void createHostWrite(const std::string &handle, const Tensor &tensor, bool rearrangeOnHost = false);
   void createHostRead(const std::string &handle, const Tensor &tensor, bool rearrangeOnHost = false);
-  DataStream addHostToDeviceFIFO(const std::string &handle, const Type &type, std::size_t numElements, const OptionFlags &options = {});
+  DataStream addHostToDeviceFIFO(const std::string &handle, const Type &type, std::size_t numElements,
+                                 ReplicatedStreamMode mode = ReplicatedStreamMode::REPLICATE, const OptionFlags &options = {});
+  DataStream addHostToDeviceFIFO(const std::string &handle, const Type &type, std::size_t numElements, const OptionFlags &options) {
+    return addHostToDeviceFIFO(handle, type, numElements, ReplicatedStreamMode::REPLICATE, options);
+  }
   DataStream addDeviceToHostFIFO(const std::string &handle, const Type &type, std::size_t numElements, const OptionFlags &options = {});
 
   RemoteBuffer addRemoteBuffer(const std::string &handle, const Type &elementType, std::size_t numElements, std::size_t repeats = 1,
@@ -165,6 +201,9 @@ public:
   const std::shared_ptr<core::GraphData> &sharedData() const { return data_; }
 
 private:
+  Graph(const Graph &graph, std::shared_ptr<const core::TileSelection> selection);
+  Graph selected(std::vector<unsigned> tiles, unsigned perIpu) const;
+  unsigned physicalTile(unsigned tile, const std::string &what) const;
   template <class T> static std::vector<HostValue> toHostValues(ArrayRef<T> values) {
     return std::vector<HostValue>(values.begin(), values.end());
   }
@@ -173,6 +212,8 @@ private:
   void setInitialValues(const Tensor &tensor, const std::vector<HostValue> &values);
 
   std::shared_ptr<core::GraphData> data_;
+  /// Of a virtual graph: what it sees, and which tiles those are.
+  std::shared_ptr<const core::TileSelection> selection_;
 };
 
 } // namespace poplar

@@ -14,6 +14,7 @@ struct IPUModel {
   explicit IPUModel(const char *version) : IPUModel(std::string(version)) {}
   Device createDevice(const OptionFlags &options = {}, bool accurateHalf = true) const;
 
+  static constexpr unsigned defaultSyncDelay = ~0u;
   std::string IPUVersion;
   unsigned numIPUs = 1;
   unsigned tilesPerIPU;
@@ -23,6 +24,21 @@ struct IPUModel {
   double tileClockFrequency;
   unsigned exchangeBytesPerCycle = 4;
   bool compileIPUCode = false;
+  /// Delays of a barrier, tile cycles. Setting one of the two overrides what the emulator charges for a barrier.
+  enum class RelativeSyncDelayType { NO_DELAY, ALTERNATING_DELAY };
+  unsigned minIPUSyncDelay = defaultSyncDelay;
+  RelativeSyncDelayType relativeSyncDelay = RelativeSyncDelayType::ALTERNATING_DELAY;
+  unsigned globalSyncCycles = 600;
+  unsigned numStrideBits = 10;
+  unsigned dataPathWidth = 64;
+  unsigned fp16ConvUnitMaxPipelineDepth = 4, fp32ConvUnitMaxPipelineDepth = 2;
+  unsigned fp16NumAccumulators = 2;
+  unsigned fp16InFp16OutConvUnitsPerTile = 16, fp16InFp32OutConvUnitsPerTile = 16, fp32InFp32OutConvUnitsPerTile = 16;
+  unsigned convUnitCoeffLoadBytesPerCycle = 32;
+  unsigned rptCountMax = 0xFFF;
+  bool supportsExchangeBusSharing = true;
+  unsigned tilesPerSharedExchangeBus = 2;
+  double globalExchangePacketBytes = 1024;
   /// Emulator extension: the rest of the cost model.
   EmulatorModel emulator;
 };

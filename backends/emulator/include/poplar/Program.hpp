@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -12,14 +13,14 @@
 
 #include <poplar/DataStream.hpp>
 #include <poplar/DebugContext.hpp>
+#include <poplar/PrintTensor.hpp>
+#include <poplar/SyncType.hpp>
 #include <poplar/Tensor.hpp>
 #include <poplar/VertexRef.hpp>
 
 namespace poplar {
 
 class Graph;
-
-enum class SyncType { INTERNAL, EXTERNAL };
 
 namespace core {
 struct ProgramData;
@@ -34,6 +35,7 @@ public:
   bool isEmpty() const;
 
   /// Of the emulator itself.
+  explicit Program(std::shared_ptr<core::ProgramData> data) : data_(std::move(data)) {}
   const std::shared_ptr<core::ProgramData> &data() const { return data_; }
 
 protected:
@@ -133,8 +135,29 @@ public:
 class PrintTensor : public Program {
 public:
   explicit PrintTensor(const Tensor &tensor, const DebugContext &context = {});
+  PrintTensor(const Tensor &tensor, const PrintTensorFmt &format, const DebugContext &context = {});
   PrintTensor(const std::string &title, const Tensor &tensor, const DebugContext &context = {});
+  PrintTensor(const std::string &title, const Tensor &tensor, const PrintTensorFmt &format, const DebugContext &context = {});
   PrintTensor(const char *title, const Tensor &tensor, const DebugContext &context = {}) : PrintTensor(std::string(title), tensor, context) {}
+};
+
+/// Sends `source` of replica r to `destination` of replica replicaMap[r]; every replica sends and receives once.
+class CrossReplicaCopy : public Program {
+public:
+  CrossReplicaCopy(const Tensor &source, const Tensor &destination, const std::map<unsigned, unsigned> &replicaMap,
+                   const DebugContext &context = {});
+};
+
+/// The program may rely on the tensor being the same in every replica; the emulator checks that it is.
+class AssumeEqualAcrossReplicas : public Program {
+public:
+  explicit AssumeEqualAcrossReplicas(const Tensor &tensor, const DebugContext &context = {});
+};
+
+/// Stops with a message and the tensor's value.
+class ErrorProgram : public Program {
+public:
+  ErrorProgram(const std::string &message, const Tensor &debugTensor, const DebugContext &context = {});
 };
 
 class Abort : public Program {

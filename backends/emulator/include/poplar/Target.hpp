@@ -41,8 +41,21 @@ public:
   unsigned getGlobalSyncCycles() const { return unsigned(model_.globalSyncCycles); }
   bool hasGlobalExchange() const { return numIPUs_ > 1; }
 
+  unsigned getTilesPerSharedExchangeBus() const { return 2; }
+  bool supportsExchangeBusSharing() const { return true; }
+  unsigned getNumStrideBits() const { return 10; }
+  unsigned getRptCountMax() const { return 0xFFF; }
+  unsigned getWeightsPerConvUnit(bool isHalf) const { return isHalf ? 16 : 8; }
+  unsigned getConvUnitInputLoadElemsPerCycle(bool isHalf) const { return isHalf ? 8 : 4; }
+  unsigned getNumConvUnits(bool isHalf, bool) const { return isHalf ? 16 : 8; }
+  unsigned getAtomicStoreGranularity() const { return 4; }
+  unsigned getInterleavedMemoryElementIndex() const { return 13; }
+  /// The same machine with fewer tiles.
+  Target createVirtualTarget(unsigned numIPUs, unsigned tilesPerIPU) const;
+
   /// Emulator extension: the numbers of the cost model.
   const EmulatorModel &getEmulatorModel() const { return model_; }
+  void setTargetType(TargetType type) { type_ = type; }
   void setEmulatorModel(const EmulatorModel &model) { model_ = model; }
 
 private:

@@ -42,6 +42,7 @@ inline constexpr Type LONGLONG{9};
 inline constexpr Type UNSIGNED_LONGLONG{10};
 inline constexpr Type HALF{11};
 inline constexpr Type FLOAT{12};
+inline constexpr Type QUARTER{13};
 
 /// The device type of a host type.
 template <class T> struct equivalent_device_type {

@@ -6,13 +6,19 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
+#include <poplar/Alignment.hpp>
 #include <poplar/HalfFloat.hpp>
 #include <poplar/InOutTypes.hpp>
+#include <poplar/QuarterFloat.hpp>
 
 extern "C" {
 /// Cycles that the vertex running on this thread has counted (defined in libpoplar).
 extern __thread unsigned long long snnc_worker_cycles __attribute__((tls_model("initial-exec")));
+/// The tile and the worker that this thread plays.
+extern __thread unsigned snnc_tile_id __attribute__((tls_model("initial-exec")));
+extern __thread unsigned snnc_worker_id __attribute__((tls_model("initial-exec")));
 }
 
 /// Emulator extension: a codelet reports real trip counts, in worker cycles. On an IPU define it to nothing.
@@ -21,13 +27,27 @@ extern __thread unsigned long long snnc_worker_cycles __attribute__((tls_model("
 namespace poplar {
 
 /// Run by one worker thread of a tile.
-class Vertex {};
+class Vertex {
+public:
+  static unsigned getWorkerIndex() { return snnc_worker_id; }
+};
 
 /// Run by all six worker threads of a tile, each with its own number.
 class MultiVertex {
 public:
   static constexpr unsigned numWorkers() { return 6; }
+  static unsigned getWorkerIndex() { return snnc_worker_id; }
 };
+
+/// Run by the tile's supervisor; its cycles are the tile's.
+class SupervisorVertex {
+public:
+  static constexpr unsigned numWorkers() { return 6; }
+  static unsigned getWorkerIndex() { return snnc_worker_id; }
+};
+
+template <bool Supervisor> using SupervisorVertexIf = std::conditional_t<Supervisor, SupervisorVertex, Vertex>;
+template <bool Multi> using MultiVertexIf = std::conditional_t<Multi, MultiVertex, Vertex>;
 
 } // namespace poplar
 

@@ -28,7 +28,14 @@ SNNC_POPLAR_ERROR(index_error)
 SNNC_POPLAR_ERROR(invalid_machine_model)
 SNNC_POPLAR_ERROR(invalid_option)
 SNNC_POPLAR_ERROR(invalid_tile_mapping)
+SNNC_POPLAR_ERROR(link_error)
+SNNC_POPLAR_ERROR(memory_elem_constraints_error)
+SNNC_POPLAR_ERROR(missing_cycle_estimate)
+SNNC_POPLAR_ERROR(missing_perf_estimate)
+SNNC_POPLAR_ERROR(control_program_error)
 SNNC_POPLAR_ERROR(no_environment)
+SNNC_POPLAR_ERROR(no_size_specified)
+SNNC_POPLAR_ERROR(graph_replication_error)
 SNNC_POPLAR_ERROR(overflow_error)
 SNNC_POPLAR_ERROR(parse_error)
 SNNC_POPLAR_ERROR(profiling_disabled)
@@ -36,7 +43,9 @@ SNNC_POPLAR_ERROR(runtime_error)
 SNNC_POPLAR_ERROR(stream_connection_error)
 SNNC_POPLAR_ERROR(stream_memory_allocation_error)
 SNNC_POPLAR_ERROR(tensor_creation_error)
+SNNC_POPLAR_ERROR(symbol_error)
 SNNC_POPLAR_ERROR(tensor_io_state_error)
+SNNC_POPLAR_ERROR(tensor_metadata_error)
 SNNC_POPLAR_ERROR(type_error)
 SNNC_POPLAR_ERROR(unknown_field)
 SNNC_POPLAR_ERROR(unknown_vertex_type)
@@ -45,6 +54,23 @@ SNNC_POPLAR_ERROR(unknown_vertex_type)
 /// A program asked to stop: Abort, or AbortOnCondition with a true condition.
 struct application_runtime_error : runtime_error {
   using runtime_error::runtime_error;
+};
+
+enum class RecoveryAction { IPU_RESET, PARTITION_RESET, FULL_RESET };
+
+/// The machine failed; the emulator's does not.
+struct system_runtime_error : runtime_error {
+  using runtime_error::runtime_error;
+};
+struct recoverable_runtime_error : system_runtime_error {
+  using system_runtime_error::system_runtime_error;
+  RecoveryAction getRecoveryAction() const { return RecoveryAction::IPU_RESET; }
+};
+struct unrecoverable_runtime_error : system_runtime_error {
+  using system_runtime_error::system_runtime_error;
+};
+struct unknown_runtime_error : system_runtime_error {
+  using system_runtime_error::system_runtime_error;
 };
 
 /// A tile needs more memory than it has.

@@ -1,0 +1,131 @@
+"""StepProgram to a folder of C++ sources, tables and weights for a processor."""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+import numpy as np
+
+from snnc.backends.cpu.build import EQUATION_FLAGS, FLAGS, SOURCES
+from snnc.backends.cpu.network import network_context
+from snnc.backends.cpu.storage import Storage
+from snnc.backends.cpu.tables import table_file
+from snnc.backends.poplar.names import c_string, comment_text
+from snnc.backends.poplar.tables import safetensors
+from snnc.backends.project import Chunk, whole_folder, write_file
+from snnc.compiler.graph import Array
+from snnc.compiler.step_program import StepProgram
+
+FORMAT: Final = "snnc project 1"
+ABI_VERSION: Final = 1
+COMMON: Final = ("snnc_abi.h", "snnc_abi.cpp", "snnc_session.hpp", "snnc_files.hpp", "snnc_main.cpp")
+FIXED: Final = (
+    "vectors.hpp",
+    "threads.hpp",
+    "values.hpp",
+    "values.cpp",
+    "products.hpp",
+    "products.cpp",
+    "parameters.hpp",
+    "dense.hpp",
+    "dense.cpp",
+    "wiring.hpp",
+    "wiring.cpp",
+    "maximum.hpp",
+    "maximum.cpp",
+    "cpu_session.hpp",
+    "cpu_session.cpp",
+    "math.hpp",
+)
+"""Sources that are the same in every project: they are compiled once."""
+OWN: Final = ("network.cpp", "neurons.hpp", "neurons.cpp", "CMakeLists.txt", "README.txt")
+USUAL_STEPS: Final = 100
+USUAL_BATCH: Final = 32
+"""What a session starts with where nobody said; it takes any other."""
+
+
+def emit_cpu(program: StepProgram, folder: Path, steps: int | None = None, batch: int | None = None) -> Path:
+    """Write the project of `program` to `folder`, whole or not at all.
+
+    Parameters
+    ----------
+    program
+        What to emit.
+    folder
+        Where.
+    steps, batch
+        What a session starts with; it takes any number of either.
+
+    Raises
+    ------
+    ProjectFolderError
+        The folder cannot be written.
+    """
+    storage = Storage(program)
+    values = initial_values(program, storage)
+    sizes = {"steps": steps or program.steps or USUAL_STEPS, "batch": batch or USUAL_BATCH}
+    context, tables = network_context(storage, values, sizes)
+    files: dict[str, Iterable[Chunk]] = {name: (text.encode(),) for name, text in render(context).items()}
+    files |= {"tables.bin": table_file(tables), "weights.safetensors": safetensors(values)}
+    with whole_folder(folder) as beside:
+        digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
+        write_file(beside / "project.json", (json.dumps(_description(program, sizes, digests), indent=1).encode(),))
+    return folder
+
+
+def render(context: dict[str, Any]) -> dict[str, str]:
+    """Return all text files by name."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(str(importlib.resources.files("snnc.templates"))),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"comment": comment_text, "c_string": c_string}
+    names = {**{n: f"common/{n}" for n in COMMON}, **{n: f"cpu/{n}" for n in (*FIXED, *OWN)}}
+    if context["training"]:
+        names |= {"cross_entropy.hpp": "cpu/cross_entropy.hpp", "loss.hpp": f"cpu/loss_{context['loss']['name']}.hpp"}
+        names |= {"optimizer.hpp": f"cpu/optimizer_{context['optimizer']['name']}.hpp"}
+    whole = context | {"flags": FLAGS, "equation_flags": EQUATION_FLAGS, "sources": SOURCES}
+    return {name: environment.get_template(f"{path}.jinja").render(whole) for name, path in names.items()}
+
+
+def initial_values(program: StepProgram, storage: Storage) -> dict[str, Array]:
+    """Parameters, initial states of a sample, and the learning rate, by their ABI names."""
+    found: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in program.parameters.items()}
+    for population in program.populations:
+        for state, value in zip(population.kernel.states, population.initial, strict=True):
+            name = f"{population.id}_{state}"
+            found[f"{name}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), (storage.size(name),))
+    if program.optimizer is not None:
+        found["lr"] = np.array([program.optimizer.lr], dtype=np.float32)
+    return found
+
+
+def _description(program: StepProgram, sizes: dict[str, int], digests: dict[str, str]) -> dict[str, Any]:
+    """``project.json``: what the folder is, and which ABI tensor stands for what."""
+    return {
+        "format": FORMAT,
+        "abi": ABI_VERSION,
+        "kind": "cpu",
+        "name": program.name,
+        "target": "cpu",
+        **sizes,
+        "fixed_steps": program.steps,
+        "training": program.optimizer is not None,
+        "inputs": [{"label": i.label, "tensor": i.id, "shape": list(i.shape), "static": i.static} for i in program.inputs],
+        "outputs": [{"id": o.id, "label": o.label, "tensor": o.record, "shape": list(o.shape)} for o in program.outputs],
+        "parameters": [
+            {"label": p.label, "tensor": p.name, "shape": list(p.value.shape), "learned": p.name in {u.parameter for u in program.update}}
+            for p in program.parameters.values()
+        ],
+        "state_inputs": [{"label": label, "population": ref.node, "name": ref.name} for label, ref in program.state_inputs.items()],
+        "files": digests,
+    }

@@ -1,0 +1,155 @@
+"""An emitted CPU project as an engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from snnc.backends.cpu.build import build_cpu
+from snnc.backends.engine import Array, Initial
+from snnc.backends.errors import NotTrainableError
+from snnc.backends.native import NativeSession, Role
+
+
+class CpuEngine:
+    """Runs the shared library of a project; any number of steps and samples. See :class:`snnc.backends.engine.Engine`.
+
+    Parameters
+    ----------
+    library, folder
+        What :func:`~snnc.backends.cpu.build.build_cpu` made, and the project.
+    threads
+        How many own samples; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all processors.
+    """
+
+    batch: int | None = None
+
+    def __init__(self, library: Path, folder: Path, threads: int | None = None) -> None:
+        self.description: dict[str, Any] = json.loads((folder / "project.json").read_text())
+        self.session = NativeSession(library, folder)
+        self.steps: int | None = self.description["fixed_steps"]
+        self._sizes: dict[str, int] = {}
+        self._defaults: dict[str, Array] = {}
+        """Initial values that the last sequence changed, as they were before."""
+        if threads is not None:
+            self._setting("threads", threads)
+
+    def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        self._set_inputs(inputs)
+        self._set_initial(initial)
+        self.session.run()
+        return self._records()
+
+    def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        if not self.description["training"]:
+            raise NotTrainableError(f"{self.description['name']!r} was compiled for inference; give a loss and an optimizer to train it.")
+        self._set_inputs(inputs)
+        self._set_initial({})
+        self.session.set("labels", target)
+        self.session.set("lr", np.array([learning_rate], dtype=np.float32))
+        return self.session.train_step()
+
+    def gradients(self) -> dict[str, Array]:
+        """See :class:`~snnc.backends.engine.GradientEngine`."""
+        found = self.session.with_role(Role.GRADIENT)
+        shapes = {p["tensor"]: p["shape"] for p in self.description["parameters"]}
+        return {name.removeprefix("d_"): self.session.get(name).reshape(shapes[name.removeprefix("d_")]) for name in found}
+
+    def get_parameters(self) -> dict[str, Array]:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        return {p["tensor"]: self.session.get(p["tensor"]).reshape(p["shape"]) for p in self.description["parameters"]}
+
+    def set_parameters(self, values: Mapping[str, Array]) -> None:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        for name, value in values.items():
+            self.session.set(name, value)
+
+    def reset(self, batch: int, initial: Initial) -> None:
+        """See :class:`~snnc.backends.engine.SteppingEngine`."""
+        self._setting("steps", 1)
+        self._setting("batch", batch)
+        self._setting("resume", 0)
+        self._set_initial(initial)
+        self._stepped = False
+
+    def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """See :class:`~snnc.backends.engine.SteppingEngine`."""
+        if not getattr(self, "_stepped", True):
+            self._setting("resume", 0)
+        self._set_arrays({id_: array[None] for id_, array in inputs.items()})
+        self.session.run()
+        self._setting("resume", 1)
+        self._stepped = True
+        return {id_: record[0] for id_, record in self._records().items()}
+
+    def counters(self) -> dict[str, int]:
+        """Nothing is ever dropped here."""
+        return {"dropped_spikes": 0}
+
+    def profile(self) -> dict[str, Any]:
+        """What the program reports of itself."""
+        return self.session.profile()
+
+    def close(self) -> None:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        self.session.close()
+
+    def _setting(self, name: str, value: int) -> None:
+        """Change a setting; sizes of tensors follow, and initial values are those of the file again where they do."""
+        if self._sizes.get(name) == value:
+            return
+        self.session.set(name, np.array([value], dtype=np.int32))
+        self._sizes[name] = value
+        if name != "resume":
+            self.session.refresh()
+            self._defaults = {}
+
+    def _set_inputs(self, inputs: Mapping[str, Array]) -> None:
+        steps, batch = next(iter(inputs.values())).shape[:2]
+        for name, value in (("steps", steps), ("batch", batch), ("resume", 0)):
+            self._setting(name, value)
+        self._set_arrays(inputs)
+
+    def _set_arrays(self, inputs: Mapping[str, Array]) -> None:
+        for info in self.description["inputs"]:
+            self.session.set(info["tensor"], inputs[info["tensor"]])
+
+    def _records(self) -> dict[str, Array]:
+        found = {}
+        for o in self.description["outputs"]:
+            record = self.session.get(o["tensor"])
+            found[o["id"]] = record.reshape(*record.shape[:2], *o["shape"])
+        return found
+
+    def _set_initial(self, initial: Initial) -> None:
+        wanted = {_initial_tensor(population, place): value for (population, place), value in initial.items()}
+        for name, value in self._defaults.items():
+            if name not in wanted:
+                self.session.set(name, value)
+        self._defaults = {name: value for name, value in self._defaults.items() if name in wanted}
+        for name, value in wanted.items():
+            if name in self.session.tensors:
+                self._defaults.setdefault(name, self.session.get(name))
+                self.session.set(name, value)
+
+
+def _initial_tensor(population: str, place: str) -> str:
+    """ABI name of an initial value: `place` is a canonical state or an output buffer."""
+    return f"{place}_initial" if place.startswith(f"{population}_") else f"{population}_{place}_initial"
+
+
+def open_engine(folder: Path, threads: int | None = None) -> CpuEngine:
+    """Build the project in `folder` if needed and load it.
+
+    Raises
+    ------
+    ToolMissingError, BuildError
+        There is no C++ compiler, or it refuses the project.
+    """
+    return CpuEngine(build_cpu(folder), Path(folder), threads)

@@ -1,0 +1,192 @@
+"""Everything that the templates of a CPU project print of a network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from snnc.backends.cpu.neurons import Function, backward_function, forward_function
+from snnc.backends.cpu.operations import Statements
+from snnc.backends.cpu.storage import Storage
+from snnc.backends.cpu.tables import Table
+from snnc.backends.poplar.moments import moments
+from snnc.backends.poplar.names import comment_text
+from snnc.backends.poplar.tables import safetensors_header
+from snnc.backends.printing import c_literal
+from snnc.compiler.graph import Array
+from snnc.compiler.losses import Loss, MeanSquaredCount
+from snnc.compiler.optimizers import SGD, Adam, Optimizer
+from snnc.compiler.step_operations import NeuronAdjoint, NeuronStep
+from snnc.compiler.step_program import StepProgram
+
+Context = dict[str, Any]
+
+
+def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[Context, list[Table]]:
+    """Return what the templates take, and the tables of connections."""
+    program = storage.program
+    made = Statements(storage)
+    for op in (*program.forward, *(program.backward if program.optimizer is not None else ())):
+        made.add(op)
+    trains = program.optimizer is not None
+    record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
+    context: Context = {
+        "title": comment_text(program.name),
+        **sizes,
+        "trainable": "true" if trains else "false",
+        "training": trains,
+        "stored": safetensors_header(values)[1],
+        "functions": functions(storage, trains),
+        "members": _members(storage, made, trains),
+        "setup": [*_setup(storage, trains), *made.setup],
+        "layout": [*_layout(storage, trains), *made.layout],
+        "prepare": made.prepare,
+        "forward": made.forward,
+        "backward": made.backward,
+        "gradients": made.gradients,
+        "start": [*(f"d_{n}.clear(w, {k});" for n, slots in _adjoints(storage, trains) for k in range(slots)), *made.start],
+        "finish": made.finish,
+        "update": [f"change({u.parameter}, part({u.parameter}.numbers, worker, workers), learning_rate, updates);" for u in program.update],
+        "tables": len(made.tables),
+        "record": record,
+        "loss": loss_context(program.loss),
+        "optimizer": optimizer_context(program.optimizer),
+        "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
+    }
+    return context, made.tables
+
+
+def functions(storage: Storage, trains: bool) -> list[Function]:
+    """Return the functions of all populations."""
+    program, found = storage.program, []
+    adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
+    for op in program.forward:
+        if isinstance(op, NeuronStep):
+            info = next(p for p in program.populations if p.id == op.population)
+            size = math.prod(info.shape)
+            scalars = {a: program.buffers[n].shape == () for a, n in zip(info.kernel.parameters, op.parameters, strict=True)}
+            found.append(forward_function(info, size, scalars))
+            if trains and info.id in adjoints:
+                found.append(backward_function(info, size, scalars))
+    return found
+
+
+def _adjoints(storage: Storage, trains: bool) -> list[tuple[str, int]]:
+    return list(storage.adjoint_slots.items()) if trains else []
+
+
+def _members(storage: Storage, made: Statements, trains: bool) -> list[dict[str, Any]]:
+    program = storage.program
+    groups: list[dict[str, Any]] = [{"comment": "Connections.", "lines": made.kernels}]
+    parameters = []
+    for p in program.parameters.values():
+        form = f'dense("{p.name}", {p.name[:-2]}.panels)' if _is_dense(program, p.name) else f'plain("{p.name}", {p.value.size})'
+        parameters.append(f"Parameter {p.name} = {form}; // {comment_text(p.label)}")
+    groups.append({"comment": "Parameters.", "lines": parameters})
+    for i in program.inputs:
+        name = f"{i.id}_in"
+        groups.append(
+            {
+                "comment": f"Input {comment_text(i.label)}.",
+                "lines": [f"Source {name}{{{storage.size(name)}, {storage.kept(name).past}}};"],
+            }
+        )
+    adjoints = {op.population: op for op in program.backward if isinstance(op, NeuronAdjoint)} if trains else {}
+    for op in program.forward:
+        if isinstance(op, NeuronStep):
+            label = next(p.label for p in program.populations if p.id == op.population)
+            lines = [f"Rows {n}{{{storage.size(n)}, 0}};" for n in op.currents] + [f"Rows {n}{{{storage.size(n)}, 1}};" for n in op.states]
+            lines += [f"Source {n}{{{storage.size(n)}, {storage.kept(n).past}}};" for n in op.outputs]
+            lines += [f"Rows {n}{{{storage.size(n)}, 0}};" for n in op.saved]
+            if op.population in adjoints:
+                lines += [f"Rows d_{n}{{{storage.size(n)}, 0}};" for n in (*op.currents, *op.states, *op.outputs)]
+            groups.append({"comment": f"Population {comment_text(label)}.", "lines": lines})
+    for o in program.outputs:
+        lines = [f"Rows {o.record}{{{storage.size(o.record)}, 0}};"]
+        if trains and o.id == program.loss_output:
+            lines.append(f"Rows d_{o.record}{{{storage.size(o.record)}, 0}};")
+        groups.append({"comment": f"Output {comment_text(o.label)}.", "lines": lines})
+    return groups
+
+
+def _is_dense(program: StepProgram, parameter: str) -> bool:
+    return any(c.kind == "dense" and c.weight == parameter for c in program.connections)
+
+
+def _setup(storage: Storage, trains: bool) -> list[str]:
+    """Statements that register tensors."""
+    program = storage.program
+    learned = {u.parameter for u in program.update} if trains else set()
+    number = len(moments(program.optimizer))
+    lines = []
+    for p in program.parameters.values():
+        shape = "{" + ", ".join(map(str, p.value.shape or (1,))) + "}"
+        lines.append(f"add_learned({p.name}, {shape}, {number});" if p.name in learned else f"add_parameter({p.name}, {shape});")
+    for i in program.inputs:
+        name = f"{i.id}_in"
+        kept, spikes = storage.kept(name), program.buffers[name].kind == "spikes"
+        readers = ", ".join("true" if b else "false" for b in (spikes, kept.rows, kept.listed or not spikes))
+        lines.append(f'add_input("{i.id}", {name}, {readers});')
+    delayed = {buffer for p in program.populations for buffer in p.output_buffers.values()}
+    for op in program.forward:
+        if isinstance(op, NeuronStep):
+            lines += [f'add_state("{s}_initial", {s});' for s in op.states]
+            for o in op.outputs:
+                name = f'"{o}_initial"' if o in delayed and storage.kept(o).past else "nullptr"
+                lines.append(f"add_source({name}, {o});")
+                if storage.kept(o).listed:
+                    lines.append(f"{o}.listed = true;")
+    lines += [f'add_record("{o.record}", {o.record});' for o in program.outputs]
+    if trains:
+        classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
+        lines.append(f"add_labels({classes});")
+    return lines
+
+
+def _layout(storage: Storage, trains: bool) -> list[str]:
+    """Statements that give buffers their sizes."""
+    program = storage.program
+    lines = ["block = block_length();"] if trains else []
+    adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)} if trains else set()
+    for op in program.forward:
+        if not isinstance(op, NeuronStep):
+            continue
+        kernel = next(p.kernel for p in program.populations if p.id == op.population)
+        lines += [f"{n}.resize(1, batch);" for n in op.currents]
+        for state, n in zip(kernel.states, op.states, strict=True):
+            kept = trains and state in kernel.history and op.population in adjoints
+            lines.append(f"{n}.resize({'training ? steps + 1 : 1' if kept else 1}, batch);")
+        for n in op.outputs:
+            whole, ring = storage.kept(n).slots(trains), storage.kept(n).slots(False)
+            lines.append(f"{n}.rows.resize({ring if whole == ring else f'training ? {whole} : {ring}'}, batch);")
+        lines += [f"{n}.resize({'training ? steps : 1' if trains else 1}, batch);" for n in op.saved]
+        if op.population in adjoints:
+            lines.append("if (training) {")
+            lines += [f"  d_{n}.resize(block, batch);" for n in op.currents] + [f"  d_{n}.resize(1, batch);" for n in op.states]
+            lines += [f"  d_{n}.resize({storage.adjoint_slots[n]}, batch);" for n in op.outputs]
+            lines.append("}")
+    for o in program.outputs:
+        lines.append(f"{o.record}.resize(steps, batch);")
+        if trains and o.id == program.loss_output:
+            lines.append(f"d_{o.record}.resize(training ? adjoint_slots(steps) : 1, batch);")
+    return lines
+
+
+def loss_context(loss: Loss | None) -> Context:
+    """Name and numbers of a loss."""
+    found: Context = {"name": None if loss is None else loss.name}
+    if isinstance(loss, MeanSquaredCount):
+        found |= {"correct": repr(float(loss.correct_rate)), "incorrect": repr(float(loss.incorrect_rate))}
+    return found
+
+
+def optimizer_context(optimizer: Optimizer | None) -> Context:
+    """Name and numbers of an optimiser."""
+    match optimizer:
+        case Adam():
+            numbers = {"beta1": repr(float(optimizer.beta1)), "beta2": repr(float(optimizer.beta2))}
+            return {"name": "adam", **numbers, "epsilon": c_literal(optimizer.epsilon)}
+        case SGD():
+            return {"name": "sgd", "momentum": c_literal(optimizer.momentum), "moments": len(moments(optimizer))}
+    return {"name": None}

@@ -1,0 +1,132 @@
+"""Kernels of populations as C++ functions over rows of neurons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from snnc.backends.poplar.equations import needed, reads
+from snnc.backends.poplar.names import comment_text
+from snnc.backends.printing import c_assignments
+from snnc.compiler.expression import Assignment
+from snnc.compiler.step_program import PopulationInfo
+
+LINE: Final = 16
+"""Numbers of a cache line: rows are filled up to whole ones (``vectors.hpp``)."""
+
+
+def stride(size: int) -> int:
+    """Numbers from one row of `size` values to the next."""
+    return -(-size // LINE) * LINE
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of ``neurons.cpp``, as its template prints it."""
+
+    name: str
+    arguments: tuple[str, ...]
+    comment: str
+    stride: int
+    scalars: tuple[str, ...]
+    lines: tuple[str, ...]
+
+    @property
+    def signature(self) -> str:
+        """Its declaration."""
+        return f"void {self.name}({', '.join(('std::size_t rows', *self.arguments))})"
+
+
+def forward_function(info: PopulationInfo, size: int, scalars: Mapping[str, bool]) -> Function:
+    """Return ``<id>_forward``: parameters, inputs, states before, states, outputs, saved values.
+
+    Parameters
+    ----------
+    info
+        The population.
+    size
+        Its neurons.
+    scalars
+        Parameter to whether one number serves all neurons.
+    """
+    kernel = info.kernel
+    stores = {**{s: f"{s}_after" for s in kernel.states}, **{o: f"{o}_row" for o in kernel.outputs}, **{k: f"{k}_kept" for k in kernel.saved}}
+    body = needed(kernel.forward, list(stores))
+    wanted = reads(body, stores)
+    places = {i: f"{i}_row" for i in kernel.inputs} | {f"{s}_prev": f"{s}_before" for s in kernel.states}
+    arguments = [f"const float *{a}_row" for a in kernel.parameters]
+    arguments += [f"const float *{p}" for p in places.values()]
+    arguments += [f"float *{p}" for p in stores.values()]
+    unused = [f"{p}" for n, p in places.items() if n not in wanted]
+    return Function(
+        f"{info.id}_forward",
+        tuple(arguments),
+        comment_text(f"{info.label}: {info.model.name}, forward"),
+        stride(size),
+        (*_scalars(kernel.parameters, scalars, wanted), *_unused(unused)),
+        (
+            *_loads(places, wanted),
+            *_parameter_loads(kernel.parameters, scalars, wanted),
+            *_statements(body),
+            *(f"{p}[first + n] = {n};" for n, p in stores.items()),
+        ),
+    )
+
+
+def backward_function(info: PopulationInfo, size: int, scalars: Mapping[str, bool]) -> Function:
+    """Return ``<id>_backward``: parameters, kept states before and after, saved values, adjoints of outputs and states, adjoints of inputs,
+    sums of the gradients of parameters.
+    """
+    kernel = info.kernel
+    results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
+    body = needed(kernel.backward, results)
+    wanted = reads(body, results)
+    places: dict[str, str] = {}
+    for s in kernel.history:
+        places |= {f"{s}_prev": f"{s}_before", s: f"{s}_after"}
+    places |= {k: f"{k}_kept" for k in kernel.saved} | {f"d_{o}": f"d_{o}_row" for o in kernel.outputs}
+    arguments = [f"const float *{a}_row" for a in kernel.parameters] + [f"const float *{p}" for p in places.values()]
+    arguments += [f"float *d_{s}_row" for s in kernel.states] + [f"float *d_{i}_row" for i in kernel.inputs]
+    arguments += [f"float *d_{a}_sum" for a in kernel.learnable]
+    carried = {f"d_{s}": f"d_{s}_row" for s in kernel.states}
+    unused = [p for n, p in places.items() if n not in wanted]
+    return Function(
+        f"{info.id}_backward",
+        tuple(arguments),
+        comment_text(f"{info.label}: {info.model.name}, adjoint"),
+        stride(size),
+        (*_scalars(kernel.parameters, scalars, wanted), *_unused(unused)),
+        (
+            *_loads(places | carried, wanted),
+            *_parameter_loads(kernel.parameters, scalars, wanted),
+            *_statements(body),
+            *(f"d_{s}_row[first + n] = d_{s}_prev;" for s in kernel.states),
+            *(f"d_{i}_row[first + n] = d_{i};" for i in kernel.inputs),
+            *(f"d_{a}_sum[n] += d_{a};" for a in kernel.learnable),
+        ),
+    )
+
+
+def _statements(body: Sequence[Assignment]) -> list[str]:
+    return c_assignments(body)
+
+
+def _loads(places: Mapping[str, str], wanted: set[str]) -> list[str]:
+    return [f"const float {n} = {p}[first + n];" for n, p in places.items() if n in wanted]
+
+
+def _scalars(parameters: Sequence[str], scalars: Mapping[str, bool], wanted: set[str]) -> list[str]:
+    return [f"const float {a} = {a}_row[0];" for a in parameters if scalars[a] and a in wanted] + [
+        f"static_cast<void>({a}_row);" for a in parameters if a not in wanted
+    ]
+
+
+def _parameter_loads(parameters: Sequence[str], scalars: Mapping[str, bool], wanted: set[str]) -> list[str]:
+    return [f"const float {a} = {a}_row[n];" for a in parameters if not scalars[a] and a in wanted]
+
+
+def _unused(names: Sequence[str]) -> list[str]:
+    return [f"static_cast<void>({n});" for n in names]
+
+

@@ -1,0 +1,191 @@
+"""What one operation of a step program is in the emitted network: statements of ``network.cpp``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import singledispatchmethod
+
+from snnc.backends.cpu.storage import Storage, is_maximum
+from snnc.backends.cpu.tables import Table, wires_of
+from snnc.compiler.step_operations import (
+    Arrival,
+    BackwardOp,
+    BiasGradient,
+    ConvolveBiasGradient,
+    CutGradient,
+    Dense,
+    DenseInputGradient,
+    DenseWeightGradient,
+    Fill,
+    ForwardOp,
+    NeuronAdjoint,
+    NeuronStep,
+    Record,
+    RecordAdjoint,
+    RescaleBiasGradient,
+    SurroundGradient,
+    Value,
+)
+
+
+@dataclass
+class Statements:
+    """Statements of the network in the making, by where they stand."""
+
+    storage: Storage
+    kernels: list[str] = field(default_factory=list)
+    """Members that compute connections."""
+    setup: list[str] = field(default_factory=list)
+    layout: list[str] = field(default_factory=list)
+    prepare: list[str] = field(default_factory=list)
+    forward: list[str] = field(default_factory=list)
+    backward: list[str] = field(default_factory=list)
+    gradients: list[str] = field(default_factory=list)
+    start: list[str] = field(default_factory=list)
+    finish: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    weights: dict[str, str] = field(default_factory=dict)
+    """Connection to the C++ expression of its weights."""
+    biased: dict[str, str] = field(default_factory=dict)
+    """Connection to the table of its biases' indices."""
+
+    # ---- forward -----------------------------------------------------------------------------------------------------
+
+    @singledispatchmethod
+    def add(self, op: ForwardOp | BackwardOp) -> None:
+        """Add the statements of `op`."""
+        if not hasattr(op, "connection"):
+            raise TypeError(op)
+        name = type(op).__name__
+        if name.endswith("WeightGradient"):
+            self._wired_weight_gradient(op)
+        elif name.endswith(("InputGradient", "PoolingGradient", "ReductionGradient")):
+            self._wired_input_gradient(op)
+        else:
+            self._wired(op)  # type: ignore[arg-type]  # all other operations with a connection are arrivals
+
+    @add.register
+    def _fill(self, op: Fill) -> None:
+        self.forward.append(f"fill(w, {op.target}, t, {{{', '.join(f'&{b}' for b in op.biases)}}});")
+
+    @add.register
+    def _dense(self, op: Dense) -> None:
+        c, weight = op.connection, op.weight
+        outputs, inputs = self.storage.program.buffers[weight].shape
+        self.kernels.append(f"Dense {c}{{{inputs}, {outputs}}};")
+        self.forward.append(f"{c}.forward(w, {op.source.buffer}, {_before('t', op.source)}, {weight}, {op.target}, t, scratch);")
+
+    def _wired(self, op: Arrival) -> None:
+        c = op.connection
+        found = wires_of(op, self.storage)
+        first = len(self.tables)
+        self.tables += found.tables()
+        kind = "Maximum" if is_maximum(op) else "Wiring"
+        self.kernels.append(f"const {kind} {c}{{tables[{first}], tables[{first + 1}]}};")
+        source = f"{op.source.buffer}, {_before('t', op.source)}"
+        if is_maximum(op):
+            self.forward.append(f"{c}.forward(w, {source}, {op.target}, t);")
+            return
+        if found.constants is not None:
+            self.kernels.append(f"const Array<float> {c}_constants = constants(tables[{first + 2}]);")
+        self.weights[c] = f"{c}_constants.data()" if found.constants is not None else f"{getattr(op, 'weight')}.value.data()"
+        self.forward.append(f"{c}.forward(w, {source}, {self.weights[c]}, {op.target}, t, scratch);")
+        if found.bias is not None:
+            self.biased[c] = f"tables[{len(self.tables) - 1}]"
+            self.forward.append(f"add_bias(w, {op.target}, t, {getattr(op, 'bias')}.value.data(), {self.biased[c]});")
+
+    @add.register
+    def _neuron_step(self, op: NeuronStep) -> None:
+        kernel = next(p.kernel for p in self.storage.program.populations if p.id == op.population)
+        arguments = [f"{a}.value.data()" for a in op.parameters]
+        arguments += [f"{i}.row(t, w.first)" for i in op.currents]
+        arguments += [f"{s}.row(t - 1, w.first)" for s in op.states] + [f"{s}.row(t, w.first)" for s in op.states]
+        arguments += [f"{o}.rows.row(t, w.first)" for o in op.outputs] + [f"{k}.row(t, w.first)" for k in op.saved]
+        self.forward.append(f"{op.population}_forward({', '.join(('rows', *arguments))});")
+        assert len(kernel.outputs) == len(op.outputs)
+        self.forward += [f"{o}.list_rows(w, t);" for o in op.outputs if self.storage.kept(o).listed]
+
+    @add.register
+    def _record(self, op: Record) -> None:
+        self.forward.append(f"copy_step(w, {op.source.buffer}.rows, {_before('t', op.source)}, {op.target}, t);")
+
+    # ---- backward ----------------------------------------------------------------------------------------------------
+
+    @add.register
+    def _record_adjoint(self, op: RecordAdjoint) -> None:
+        condition = f"if (t >= {op.source.delay}) " if op.source.delay else ""
+        self.backward.append(f"{condition}add_step(w, d_{op.target}, t, d_{op.source.buffer}, {_before('t', op.source)});")
+
+    @add.register
+    def _neuron_adjoint(self, op: NeuronAdjoint) -> None:
+        kernel = next(p.kernel for p in self.storage.program.populations if p.id == op.population)
+        states = dict(zip(kernel.states, op.states, strict=True))
+        arguments = [f"{a}.value.data()" for a in op.parameters]
+        for s in kernel.history:
+            arguments += [f"{states[s]}.row(t - 1, w.first)", f"{states[s]}.row(t, w.first)"]
+        arguments += [f"{k}.row(t, w.first)" for k in op.saved] + [f"d_{o}.row(t, w.first)" for o in op.outputs]
+        arguments += [f"d_{s}.row(0, w.first)" for s in op.states] + [f"d_{i}.row(t, w.first)" for i in op.currents]
+        for gradient in op.gradients:
+            parameter = gradient.removeprefix("d_")
+            if self.storage.size(parameter) == 1 and self.storage.program.buffers[parameter].shape == ():
+                size = self.storage.size(op.currents[0]) if op.currents else self.storage.size(op.states[0])
+                self.kernels.append(f"std::vector<Array<float>> {gradient}_sums;")
+                self.layout.append(f"{gradient}_sums.resize(workers.size());")
+                self.start.append(f"{gradient}_sums[mine].resize(padded({size}));")
+                self.finish.append(f"{parameter}.gradient(w.index)[0] += sum_of({gradient}_sums[mine], {size});")
+                arguments.append(f"{gradient}_sums[mine].data()")
+            else:
+                arguments.append(f"{parameter}.gradient(w.index)")
+        self.start += [f"d_{s}.clear(w, 0);" for s in op.states]
+        self.backward.append(f"{op.population}_backward({', '.join(('rows', *arguments))});")
+        self.backward += [f"d_{o}.clear(w, t);" for o in op.outputs]
+
+    @add.register
+    def _bias(self, op: BiasGradient) -> None:
+        self.gradients.append(f"bias_gradient(w, d_{op.target}, first, last, {_gradient(op.gradient)});")
+
+    @add.register
+    def _dense_weight(self, op: DenseWeightGradient) -> None:
+        self.gradients.append(
+            f"{op.connection}.weight_gradient(w, {op.source.buffer}, {op.source.delay}, d_{op.target}, first, last, "
+            f"{_gradient(op.gradient)}, columns, scratch);"
+        )
+
+    @add.register
+    def _dense_input(self, op: DenseInputGradient) -> None:
+        c = op.connection
+        self.setup.append(f"{c}.keep_packed();")
+        self.prepare.append(f"{c}.pack({op.weight}, worker, workers);")
+        self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, d_{op.source.buffer}, {op.source.delay});")
+
+    @add.register(ConvolveBiasGradient | RescaleBiasGradient)
+    def _indexed_bias(self, op: ConvolveBiasGradient | RescaleBiasGradient) -> None:
+        self.backward.append(f"add_bias_gradient(w, d_{op.target}, t, {_gradient(op.gradient)}, {self.biased[op.connection]});")
+
+    @add.register(CutGradient | SurroundGradient)
+    def _shape_gradient(self, op: CutGradient | SurroundGradient) -> None:
+        self._wired_input_gradient(op)
+
+    def _wired_weight_gradient(self, op: object) -> None:
+        source: Value = getattr(op, "source")
+        connection, target, gradient = (getattr(op, n) for n in ("connection", "target", "gradient"))
+        given = f"{source.buffer}, {source.delay}, d_{target}, t, {_gradient(gradient)}"
+        self.backward.append(f"{connection}.weight_gradient(w, {given}, scratch);")
+
+    def _wired_input_gradient(self, op: object) -> None:
+        source: Value = getattr(op, "source")
+        connection, target = getattr(op, "connection"), getattr(op, "target")
+        adjoint = f"d_{source.buffer}, {source.delay}"
+        if is_maximum(op):
+            self.backward.append(f"{connection}.input_gradient(w, {source.buffer}, d_{target}, t, {adjoint});")
+        else:
+            self.backward.append(f"{connection}.input_gradient(w, d_{target}, t, {self.weights[connection]}, {adjoint});")
+
+
+def _before(step: str, source: Value) -> str:
+    """The step that is read."""
+    return f"{step} - {source.delay}" if source.delay else step
+
+
+def _gradient(name: str) -> str:
+    return f"{name.removeprefix('d_')}.gradient(w.index)"

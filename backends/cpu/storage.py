@@ -1,0 +1,106 @@
+"""What the emitted program keeps of each sequence buffer: rows of how many steps, lists of what is not 0, slots of adjoints."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from snnc.compiler.step_operations import (
+    ConvolveWeightGradient,
+    DenseWeightGradient,
+    Fill,
+    NeuronAdjoint,
+    NeuronStep,
+    OneToOneWeightGradient,
+    Pooling,
+    PoolingGradient,
+    Record,
+    RecordAdjoint,
+    Reduction,
+    ReductionGradient,
+    RescaleWeightGradient,
+    SparseWeightGradient,
+)
+from snnc.compiler.step_program import StepProgram
+
+_WEIGHT_GRADIENTS: Final = (
+    DenseWeightGradient,
+    SparseWeightGradient,
+    OneToOneWeightGradient,
+    ConvolveWeightGradient,
+    RescaleWeightGradient,
+)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of a buffer that connections or records read.
+
+    Attributes
+    ----------
+    past
+        Steps before the first one that someone reads: the longest delay.
+    listed
+        Lists are kept, because the values are spikes and some connection reads them.
+    ring
+        Slots of rows that are used in turn where only the forward pass reads them.
+    history
+        The backward pass reads rows of all steps.
+    rows
+        Some reader takes rows although lists are kept.
+    """
+
+    past: int
+    listed: bool
+    ring: int
+    history: bool
+    rows: bool
+
+    def slots(self, trained: bool) -> str:
+        """C++ expression of the number of slots."""
+        return f"steps + {self.past}" if trained and self.history else str(self.ring)
+
+
+@dataclass(frozen=True)
+class Storage:
+    """What is kept of the buffers of `program`."""
+
+    program: StepProgram
+
+    def size(self, buffer: str) -> int:
+        """Values of a buffer at a step, for one sample."""
+        return math.prod(self.program.buffers[buffer].shape)
+
+    def kept(self, buffer: str) -> Kept:
+        """What is kept of an input or output."""
+        readers = [op for op in self.program.forward if not isinstance(op, Fill | NeuronStep) and op.source.buffer == buffer]
+        by_rows = [op for op in readers if isinstance(op, Record) or is_maximum(op)]
+        listed = self.program.buffers[buffer].kind == "spikes" and len(by_rows) < len(readers)
+        delays = [op.source.delay for op in readers]
+        row_delays = [op.source.delay for op in (by_rows if listed else readers)]
+        backward = [op for op in self.program.backward if hasattr(op, "source") and op.source.buffer == buffer]
+        history = any(is_maximum(op) or (isinstance(op, _WEIGHT_GRADIENTS) and not listed) for op in backward)
+        return Kept(max(delays, default=0), listed, max(row_delays, default=0) + 1, history, bool(by_rows))
+
+    @cached_property
+    def adjoint_slots(self) -> dict[str, int]:
+        """Slots of the adjoints of outputs: as many as the longest delay of a gradient that comes back, and one."""
+        delays: dict[str, int] = {}
+        for op in self.program.backward:
+            if isinstance(op, NeuronAdjoint):
+                for name in op.outputs:
+                    delays.setdefault(name, 0)
+            elif isinstance(op, RecordAdjoint) or type(op).__name__.endswith(("InputGradient", "PoolingGradient", "ReductionGradient")):
+                source = op.source  # type: ignore[union-attr]  # all of these have one
+                delays[source.buffer] = max(delays.get(source.buffer, 0), source.delay)
+            elif type(op).__name__ in ("CutGradient", "SurroundGradient"):
+                source = op.source  # type: ignore[union-attr]  # both have one
+                delays[source.buffer] = max(delays.get(source.buffer, 0), source.delay)
+        return {name: delay + 1 for name, delay in delays.items()}
+
+
+def is_maximum(op: object) -> bool:
+    """Whether `op` chooses, or is the adjoint of what chooses."""
+    return isinstance(op, Pooling | PoolingGradient | Reduction | ReductionGradient) and op.kind == "max"

@@ -1,0 +1,4 @@
+#ifndef SNNC_STACK_SIZE_DEFS_HPP
+#define SNNC_STACK_SIZE_DEFS_HPP
+#include <poplar/StackSizeDefs.hpp>
+#endif

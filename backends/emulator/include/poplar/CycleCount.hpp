@@ -1,0 +1,19 @@
+// Cycles that a part of the program takes.
+#ifndef SNNC_POPLAR_CYCLE_COUNT_HPP
+#define SNNC_POPLAR_CYCLE_COUNT_HPP
+
+#include <poplar/Graph.hpp>
+#include <poplar/Program.hpp>
+#include <poplar/SyncType.hpp>
+#include <poplar/Tensor.hpp>
+
+namespace poplar {
+
+/// Changes `prog` to count its own cycles: UNSIGNED_INT {2}, the low word first.
+Tensor cycleCount(Graph &graph, program::Sequence &prog, unsigned tile, SyncType syncType, const DebugContext &context = {});
+/// The cycles since the engine was loaded, written by `prog`.
+Tensor cycleStamp(Graph &graph, program::Sequence &prog, unsigned tile, SyncType syncType, const DebugContext &context = {});
+
+} // namespace poplar
+
+#endif

@@ -1,0 +1,17 @@
+// Constants of a tile's memory and registers.
+#ifndef SNNC_POPLAR_TILE_CONSTANTS_HPP
+#define SNNC_POPLAR_TILE_CONSTANTS_HPP
+#define TMEM_BASE_ADDR 0x4c000
+#define TMEM_REGION0_BASE_ADDR 0x4c000
+#define TMEM_REGION0_SIZE_BYTES 0x34000
+#define TMEM_REGION1_BASE_ADDR 0x80000
+#define TMEM_ELEMSIZE 0x4000
+#define NUM_STRIDE_BITS 10
+#define CTXT_WORKERS 6
+#define CTXT_TOTAL 7
+#define CSR_S_COUNT_L__INDEX 0
+#define CSR_S_COUNT_U__INDEX 1
+#define CSR_W_WSR__INDEX 0
+#define CSR_W_WSR__CTXTID_M1__MASK 7
+#define CSR_W_FP_CTL__INDEX 0
+#endif

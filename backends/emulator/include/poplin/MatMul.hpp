@@ -1,0 +1,87 @@
+// Products of matrices.
+#ifndef SNNC_POPLIN_MAT_MUL_HPP
+#define SNNC_POPLIN_MAT_MUL_HPP
+
+#include <cstddef>
+#include <vector>
+
+#include <poplar/Graph.hpp>
+#include <poplar/OptionFlags.hpp>
+#include <poplar/Program.hpp>
+#include <poplar/Tensor.hpp>
+
+namespace poplin {
+
+/// Plans that several products share; the emulator plans anew each time.
+class PlanningCache {
+public:
+  std::size_t size() const { return 0; }
+};
+namespace matmul {
+using PlanningCache = poplin::PlanningCache;
+}
+
+/// [m,k] times [k,n] or [k]; a [k] before it is a row.
+poplar::Tensor matMul(poplar::Graph &graph, const poplar::Tensor &A, const poplar::Tensor &B, poplar::program::Sequence &prog,
+                      const poplar::Type &outputType, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
+                      PlanningCache *cache = nullptr);
+poplar::Tensor matMul(poplar::Graph &graph, const poplar::Tensor &A, const poplar::Tensor &B, poplar::program::Sequence &prog,
+                      const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
+void matMulWithOutput(poplar::Graph &graph, const poplar::Tensor &A, const poplar::Tensor &B, poplar::Tensor &out,
+                      poplar::program::Sequence &prog, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
+                      PlanningCache *cache = nullptr);
+/// C += k * A * B
+void matMulAcc(poplar::Graph &graph, const poplar::Tensor &C, float k, const poplar::Tensor &A, const poplar::Tensor &B,
+               poplar::program::Sequence &prog, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
+               PlanningCache *cache = nullptr);
+void matMulAcc(poplar::Graph &graph, const poplar::Tensor &C, const poplar::Tensor &k, const poplar::Tensor &A, const poplar::Tensor &B,
+               poplar::program::Sequence &prog, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
+               PlanningCache *cache = nullptr);
+
+/// [g,m,k] times [g,k,n], one product for each g.
+poplar::Tensor matMulGrouped(poplar::Graph &graph, const poplar::Tensor &A, const poplar::Tensor &B, poplar::program::Sequence &prog,
+                             const poplar::Type &outputType, const poplar::DebugContext &context = {},
+                             const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
+void matMulGroupedWithOutput(poplar::Graph &graph, const poplar::Tensor &A, const poplar::Tensor &B, poplar::Tensor &out,
+                             poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
+                             const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
+void matMulGroupedAcc(poplar::Graph &graph, const poplar::Tensor &C, float k, const poplar::Tensor &A, const poplar::Tensor &B,
+                      poplar::program::Sequence &prog, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
+                      PlanningCache *cache = nullptr);
+void matMulGroupedAcc(poplar::Graph &graph, const poplar::Tensor &C, const poplar::Tensor &k, const poplar::Tensor &A,
+                      const poplar::Tensor &B, poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
+                      const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
+
+/// Operands mapped as the product reads them.
+poplar::Tensor createMatMulInputLHS(poplar::Graph &graph, const poplar::Type &inputType, const poplar::Type &outputType,
+                                    const std::vector<std::size_t> &aShape, const std::vector<std::size_t> &bShape,
+                                    const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
+                                    PlanningCache *cache = nullptr);
+poplar::Tensor createMatMulInputLHS(poplar::Graph &graph, const poplar::Type &dataType, const std::vector<std::size_t> &aShape,
+                                    const std::vector<std::size_t> &bShape, const poplar::DebugContext &context = {},
+                                    const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
+poplar::Tensor createMatMulInputRHS(poplar::Graph &graph, const poplar::Type &inputType, const poplar::Type &outputType,
+                                    const std::vector<std::size_t> &aShape, const std::vector<std::size_t> &bShape,
+                                    const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
+                                    PlanningCache *cache = nullptr);
+poplar::Tensor createMatMulInputRHS(poplar::Graph &graph, const poplar::Type &dataType, const std::vector<std::size_t> &aShape,
+                                    const std::vector<std::size_t> &bShape, const poplar::DebugContext &context = {},
+                                    const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
+poplar::Tensor createMatMulOutput(poplar::Graph &graph, const poplar::Type &inputType, const poplar::Type &outputType,
+                                  const std::vector<std::size_t> &aShape, const std::vector<std::size_t> &bShape,
+                                  const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
+                                  PlanningCache *cache = nullptr);
+poplar::Tensor createMatMulGroupedInputLHS(poplar::Graph &graph, const poplar::Type &inputType, const poplar::Type &outputType,
+                                           const std::vector<std::size_t> &aShape, const std::vector<std::size_t> &bShape,
+                                           const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
+                                           PlanningCache *cache = nullptr);
+poplar::Tensor createMatMulGroupedInputRHS(poplar::Graph &graph, const poplar::Type &inputType, const poplar::Type &outputType,
+                                           const std::vector<std::size_t> &aShape, const std::vector<std::size_t> &bShape,
+                                           const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
+                                           PlanningCache *cache = nullptr);
+/// The operand as another product reads it; the emulator keeps it where it is.
+poplar::Tensor transposeGroupedMatrix(const poplar::Tensor &A);
+
+} // namespace poplin
+
+#endif

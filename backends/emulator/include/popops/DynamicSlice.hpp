@@ -1,0 +1,85 @@
+// Slices at places that are known when the program runs.
+#ifndef SNNC_POPOPS_DYNAMIC_SLICE_HPP
+#define SNNC_POPOPS_DYNAMIC_SLICE_HPP
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <poplar/Graph.hpp>
+#include <poplar/OptionFlags.hpp>
+#include <poplar/Program.hpp>
+#include <poplar/Tensor.hpp>
+#include <popops/OperationDef.hpp>
+
+namespace popops {
+
+/// A plan of slices that several operations share; the emulator needs none.
+class SlicePlan {};
+
+/// A tensor to be sliced along `dims`: every slice of `sizes` lies on the same tiles.
+poplar::Tensor createSliceableTensor(poplar::Graph &graph, const poplar::Type &type, const std::vector<std::size_t> &shape,
+                                     const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes,
+                                     std::size_t minGrainSize = 0, const poplar::DebugContext &context = {});
+poplar::Tensor createSliceableTensor(poplar::Graph &graph, const poplar::Type &type, const std::vector<std::size_t> &shape,
+                                     const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes, const SlicePlan &plan,
+                                     const poplar::OptionFlags &options, const poplar::DebugContext &context = {});
+poplar::Tensor createSliceTensor(poplar::Graph &graph, const poplar::Tensor &t, const std::vector<std::size_t> &dims,
+                                 const std::vector<std::size_t> &sizes, std::size_t numIndices, const poplar::DebugContext &context = {});
+poplar::Tensor createIndicesTensor(poplar::Graph &graph, const std::vector<std::size_t> &dims, std::size_t numIndices, const SlicePlan &plan,
+                                   const poplar::OptionFlags &options, const poplar::DebugContext &context = {});
+
+/// The part of `t` that begins at offset[i] in dimension dims[i] and is sizes[i] long; places behind the end go on at the start.
+poplar::Tensor dynamicSlice(poplar::Graph &graph, const poplar::Tensor &t, const poplar::Tensor &offset, const std::vector<std::size_t> &dims,
+                            const std::vector<std::size_t> &sizes, poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
+                            const poplar::OptionFlags &options = {});
+void dynamicSliceWithOutput(poplar::Graph &graph, const poplar::Tensor &output, const poplar::Tensor &t, const poplar::Tensor &offset,
+                            const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes, poplar::program::Sequence &prog,
+                            const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
+/// Writes `s` into `t` at offset[i] of dimension dims[i].
+void dynamicUpdate(poplar::Graph &graph, const poplar::Tensor &t, const poplar::Tensor &s, const poplar::Tensor &offset,
+                   const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes, poplar::program::Sequence &prog,
+                   const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
+
+/// [n, sizes...]: one slice for each row of `offsets` ([n, dims]).
+poplar::Tensor multiSlice(poplar::Graph &graph, const poplar::Tensor &t, const poplar::Tensor &offsets, const std::vector<std::size_t> &dims,
+                          const std::vector<std::size_t> &sizes, poplar::program::Sequence &prog, const SlicePlan &plan,
+                          const poplar::OptionFlags &options, const poplar::DebugContext &context = {});
+inline poplar::Tensor multiSlice(poplar::Graph &graph, const poplar::Tensor &t, const poplar::Tensor &offsets,
+                                 const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes, poplar::program::Sequence &prog,
+                                 const poplar::DebugContext &context = {}) {
+  return multiSlice(graph, t, offsets, dims, sizes, prog, SlicePlan(), poplar::OptionFlags(), context);
+}
+/// Writes sIn[i] into `t` at offsets[i], in order.
+void multiUpdate(poplar::Graph &graph, const poplar::Tensor &t, const poplar::Tensor &sIn, const poplar::Tensor &offsets,
+                 const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes, poplar::program::Sequence &prog,
+                 const SlicePlan &plan, const poplar::OptionFlags &options, const poplar::DebugContext &context = {});
+inline void multiUpdate(poplar::Graph &graph, const poplar::Tensor &t, const poplar::Tensor &sIn, const poplar::Tensor &offsets,
+                        const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes, poplar::program::Sequence &prog,
+                        const poplar::DebugContext &context = {}) {
+  multiUpdate(graph, t, sIn, offsets, dims, sizes, prog, SlicePlan(), poplar::OptionFlags(), context);
+}
+/// Adds scale * sIn[i] to `t` at offsets[i].
+void multiUpdateAdd(poplar::Graph &graph, const poplar::Tensor &t, const poplar::Tensor &sIn, const poplar::Tensor &offsets,
+                    const poplar::Tensor &scale, const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes,
+                    poplar::program::Sequence &prog, const SlicePlan &plan, const poplar::OptionFlags &options,
+                    const poplar::DebugContext &context = {});
+inline void multiUpdateAdd(poplar::Graph &graph, const poplar::Tensor &t, const poplar::Tensor &sIn, const poplar::Tensor &offsets,
+                           const poplar::Tensor &scale, const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes,
+                           poplar::program::Sequence &prog, const poplar::DebugContext &context = {}) {
+  multiUpdateAdd(graph, t, sIn, offsets, scale, dims, sizes, prog, SlicePlan(), poplar::OptionFlags(), context);
+}
+/// Keeps the greater of sIn[i] and what is in `t` at offsets[i].
+void multiUpdateMax(poplar::Graph &graph, const poplar::Tensor &t, const poplar::Tensor &sIn, const poplar::Tensor &offsets,
+                    const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes, poplar::program::Sequence &prog,
+                    const SlicePlan &plan, const poplar::OptionFlags &options, const poplar::DebugContext &context = {});
+
+namespace embedding {
+SlicePlan plan(const poplar::Graph &graph, const poplar::Type &dataType, std::size_t numEntries, std::size_t outputSize,
+               const std::vector<std::size_t> &numLookups, const poplar::OptionFlags &options);
+} // namespace embedding
+
+} // namespace popops
+
+#endif

@@ -1,0 +1,4 @@
+#ifndef SNNC_POPOPS_OPERATION_HPP
+#define SNNC_POPOPS_OPERATION_HPP
+#include <popops/OperationDef.hpp>
+#endif

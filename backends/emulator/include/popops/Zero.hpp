@@ -1,0 +1,11 @@
+#ifndef SNNC_POPOPS_ZERO_HPP
+#define SNNC_POPOPS_ZERO_HPP
+#include <poplar/Graph.hpp>
+#include <poplar/Program.hpp>
+#include <vector>
+namespace popops {
+/// Appends vertices that write zeros.
+void zero(poplar::Graph &graph, const poplar::Tensor &tensor, poplar::ComputeSet computeSet);
+void zero(poplar::Graph &graph, const poplar::Tensor &tensor, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
+} // namespace popops
+#endif

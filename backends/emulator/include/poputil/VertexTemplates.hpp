@@ -1,0 +1,30 @@
+// Names of vertices that are made from templates.
+#ifndef SNNC_POPUTIL_VERTEX_TEMPLATES_HPP
+#define SNNC_POPUTIL_VERTEX_TEMPLATES_HPP
+
+#include <string>
+#include <type_traits>
+
+#include <poplar/Type.hpp>
+
+namespace poputil {
+
+inline std::string templateArgument(const poplar::Type &type) { return type.toString(); }
+inline std::string templateArgument(bool value) { return value ? "true" : "false"; }
+inline std::string templateArgument(const std::string &text) { return text; }
+inline std::string templateArgument(const char *text) { return text; }
+template <class T, class = std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>>> std::string templateArgument(T value) {
+  return std::to_string(value);
+}
+
+/// templateVertex("Sum", FLOAT, 4) is "Sum<float,4>".
+template <class First, class... Rest> std::string templateVertex(const std::string &name, const First &first, const Rest &...rest) {
+  std::string text = name + "<" + templateArgument(first);
+  ((text += "," + templateArgument(rest)), ...);
+  return text + ">";
+}
+inline std::string templateVertex(const std::string &name) { return name; }
+
+} // namespace poputil
+
+#endif

@@ -1,0 +1,72 @@
+// Vertices that the libraries implement, and the way that work is cut over tiles.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <poplar/Graph.hpp>
+#include <poplar/Program.hpp>
+
+#include "../src/codelets.hpp"
+
+namespace poplibs {
+
+using poplar::Graph;
+using poplar::Tensor;
+using poplar::Type;
+
+/// What an edge holds in a vertex's state.
+struct Slot {
+  char *data;
+  std::uint32_t count;
+  std::uint32_t unused;
+  template <class T> T *as() const { return reinterpret_cast<T *>(data); }
+};
+
+struct FieldSpec {
+  std::string name;
+  poplar::core::Direction direction;
+  Type type;
+};
+
+/// Of a vertex: a pointer to what its type shares, then one slot for each field.
+struct State {
+  const void *shared;
+  std::uint64_t unused;
+  Slot slots[1];
+};
+
+using Compute = void (*)(const State &state);
+
+/// A vertex type of a library, made on first use. Its program runs once an execution; its cycles are those of setPerfEstimate: tile cycles.
+const std::string &builtinType(Graph &graph, const std::string &name, const std::vector<FieldSpec> &fields, Compute compute,
+                               std::shared_ptr<const void> shared, unsigned codeBytes);
+bool hasType(const Graph &graph, const std::string &name);
+
+/// Throws unknown_vertex_type when the library's codelets were not added to the graph.
+void requireLibrary(const Graph &graph, const std::string &library);
+void addLibrary(Graph &graph, const std::string &library);
+
+/// Ranges of a flat tensor on one tile.
+struct TileWork {
+  unsigned tile;
+  std::vector<poplar::Interval> intervals;
+  std::size_t elements;
+};
+
+/// The tiles that hold elements of `tensor`; throws poplibs_error naming `what` where an element has none.
+std::vector<TileWork> workOf(const Graph &graph, const Tensor &tensor, const std::string &what);
+/// Elements of a flat tensor, as one tensor.
+Tensor pick(const Tensor &flat, const std::vector<poplar::Interval> &intervals);
+
+/// Tile cycles of a vertex that all workers share: six times the slowest worker's and the supervisor's.
+std::uint64_t sharedCycles(const Graph &graph, std::uint64_t workerCycles);
+/// Elements of the largest share when `n` are cut among the workers in pieces of `grain`.
+std::size_t workerShare(const Graph &graph, std::size_t n, std::size_t grain);
+
+std::string contextName(const poplar::DebugContext &context, const std::string &fallback);
+
+} // namespace poplibs

@@ -1,0 +1,12 @@
+// addCodelets of every library.
+#include <popnn/codelets.hpp>
+#include <popops/codelets.hpp>
+#include <poplin/codelets.hpp>
+#include <poprand/codelets.hpp>
+
+#include "builtin.hpp"
+
+void popops::addCodelets(poplar::Graph &graph) { poplibs::addLibrary(graph, "popops"); }
+void poplin::addCodelets(poplar::Graph &graph) { poplibs::addLibrary(graph, "poplin"); }
+void popnn::addCodelets(poplar::Graph &graph) { poplibs::addLibrary(graph, "popnn"); }
+void poprand::addCodelets(poplar::Graph &graph) { poplibs::addLibrary(graph, "poprand"); }

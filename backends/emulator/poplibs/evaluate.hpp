@@ -1,0 +1,44 @@
+// Expressions made ready to run over elements: typed instructions over blocks of elements.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <poplar/Type.hpp>
+#include <popops/Expr.hpp>
+
+#include "builtin.hpp"
+
+namespace poplibs {
+
+/// One instruction: register `to` gets the result. Registers hold floats, or 64-bit integers wrapped to their type.
+struct Instruction {
+  popops::expr::Node::Kind kind;
+  int op;
+  /// Of the operands, and of the result.
+  Type from, type;
+  std::uint16_t to = 0, a = 0, b = 0, c = 0;
+  float real = 0;
+  std::int64_t integer = 0;
+};
+
+struct ElementProgram {
+  std::vector<Instruction> code;
+  std::vector<Type> inputs;
+  /// Register of each input, or ~0 where it is not used.
+  std::vector<std::uint16_t> inputRegisters;
+  std::uint16_t result = 0, registers = 0;
+  Type output;
+  std::string text;
+};
+
+/// Types are derived: constants take the type of what they meet; comparisons give BOOL. Throws poplibs_error where types do not fit.
+ElementProgram compileExpression(const popops::expr::Expr &expression, const std::vector<Type> &inputs);
+/// Runs the program of `state.shared` from the slots behind the first to the first.
+void runElements(const State &state);
+/// Worker cycles for `n` elements. `inPlace`: the result goes to an operand.
+std::uint64_t elementCycles(const ElementProgram &program, std::size_t n, bool inPlace);
+bool isReal(Type type);
+
+} // namespace poplibs

@@ -1,0 +1,48 @@
+// Which variables are live where: those whose present value may still be read.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "usage.hpp"
+
+namespace poplar::core {
+
+/// Backward over the control flow: a variable is live from where it is overwritten to where it may be read last. What the host sees is live
+/// everywhere, what some program reads before it overwrites it also between two runs.
+class Liveness {
+public:
+  Liveness(const EngineData &engine, const Usage &usage);
+
+  /// Called with the program, an operation that runs there, what must exist while it runs, and what is live behind it.
+  using Visit = std::function<void(std::uint32_t program, std::uint32_t op, const Set &during, const Set &after)>;
+  /// Visits every operation of every program, the last one first, once for each set that is live behind it.
+  void walk(const Visit &visit) const;
+  /// Live between two runs.
+  const Set &between() const { return between_; }
+
+private:
+  using Place = std::pair<std::uint32_t, Set>;
+  struct Walk {
+    const Visit &visit;
+    std::uint32_t program;
+    std::set<Place> done;
+  };
+
+  Set before(std::uint32_t op, const Set &after, Walk *walk) const;
+  Set beforeComposite(std::uint32_t op, const Set &after, Walk *walk) const;
+  Set beforeLoop(const Op &op, std::size_t site, std::uint32_t number, const Set &after, Walk *walk) const;
+  Set beforeChoice(const Op &op, std::size_t site, std::uint32_t number, const Set &after, Walk *walk) const;
+
+  const EngineData &engine_;
+  const Usage &usage_;
+  Set between_;
+  /// Of a program and what is live behind it: what is live before it.
+  mutable std::map<Place, Set> known_;
+};
+
+} // namespace poplar::core

@@ -1,0 +1,66 @@
+"""CPU projects for tests: emitted, built without much optimisation, run beside the reference."""
+
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from snnc.backends.cpu.build import build_cpu
+from snnc.backends.cpu.emit import emit_cpu
+from snnc.backends.cpu.engine import CpuEngine
+from snnc.backends.reference.engine import ReferenceEngine
+
+QUICK = ("-O1",)
+"""Flags for networks that are small and many."""
+
+
+@contextmanager
+def opened(program, threads=2, flags=QUICK):
+    """Emit `program`, build and open it."""
+    with tempfile.TemporaryDirectory(prefix="snnc-cpu-") as above:
+        folder = emit_cpu(program, Path(above) / "project")
+        engine = CpuEngine(build_cpu(folder, flags), folder, threads)
+        yield engine
+        engine.close()
+
+
+def data(program, steps=9, batch=5, seed=1, density=0.4):
+    """Inputs by id, and labels where there is a loss."""
+    random = np.random.default_rng(seed)
+    inputs = {}
+    for info in program.inputs:
+        x = (random.random((steps, batch, *info.shape)) < density).astype(np.float32)
+        if info.kind == "values":
+            x *= random.normal(size=x.shape).astype(np.float32)
+        inputs[info.id] = np.broadcast_to(x[:1], x.shape).copy() if info.static else x
+    classes = [o.shape[0] for o in program.outputs if o.id == program.loss_output]
+    return inputs, random.integers(0, classes[0], batch) if classes else None
+
+
+def assert_same_records(found, wanted):
+    assert found.keys() == wanted.keys()
+    for name, record in wanted.items():
+        scale = max(1.0, float(np.abs(record).max()))
+        np.testing.assert_allclose(found[name], record, atol=1e-5 * scale, rtol=1e-5, err_msg=name)
+
+
+def assert_same_training(engine, program, updates=5, rate=1e-2, **options):
+    """Every update starts from equal weights: rounding that feeds back through spikes is not what is asked here."""
+    reference = ReferenceEngine(program)
+    for step in range(updates):
+        inputs, target = data(program, seed=step, **options)
+        found, wanted = engine.train_batch(inputs, target, rate), reference.train_batch(inputs, target, rate)
+        assert found == pytest.approx(wanted, rel=1e-5, abs=1e-5)
+        gradients = engine.gradients()
+        assert gradients.keys() == reference.gradients().keys()
+        whole = np.sqrt(sum(float(np.square(g).sum()) for g in reference.gradients().values()))
+        for parameter, gradient in reference.gradients().items():
+            error = np.linalg.norm(gradients[parameter] - gradient)
+            # The sum that makes a number shared by many neurons may cancel: its error is that of its terms.
+            assert error <= 1e-4 * max(np.linalg.norm(gradient), 0.05 * whole), (step, parameter)
+        updated, parameters = engine.get_parameters(), reference.get_parameters()
+        for parameter, value in parameters.items():
+            np.testing.assert_allclose(updated[parameter], value, atol=2e-5, rtol=1e-5, err_msg=parameter)
+        engine.set_parameters(parameters)
