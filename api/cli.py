@@ -16,6 +16,7 @@ from snnc.commands.check import check
 from snnc.commands.compile import compile_
 from snnc.commands.convert import convert
 from snnc.commands.doctor import doctor
+from snnc.commands.emulate import WithProgramArguments, emulate
 from snnc.commands.explore import explore
 from snnc.commands.inspect import inspect
 from snnc.commands.run import run
@@ -82,6 +83,7 @@ def make_app() -> typer.Typer:
     }
     for name, command in commands.items():
         app.command(name)(command)
+    app.command("emulate", cls=WithProgramArguments)(emulate)
     app.callback(invoke_without_command=True)(_version)
     return app
 

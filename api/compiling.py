@@ -68,7 +68,8 @@ def compile(
     model
         A :class:`~snnc.frontends.dsl.Network`, a graph, an ``.onnx`` file or a folder that snnc wrote.
     target
-        ``"cpu"`` (a C++ program for the processor at hand), ``"reference"`` (NumPy), a machine such as ``"gc200"``, or the path of a TOML file that describes one.
+        ``"cpu"`` (a C++ program for this processor), ``"reference"`` (NumPy), a machine such as ``"gc200"``, or the path of
+        a TOML file that describes one.
     steps
         Time steps of a sequence, where the model leaves it open.
     batch

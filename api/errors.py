@@ -90,7 +90,7 @@ class ExploreError(SnncError):
 
 
 class BenchError(SnncError):
-    """There is no such suite of measurements, or none of its networks has such a name."""
+    """There is no such suite of measurements, or none of its networks or engines has such a name."""
 
     code = "SNNC-E545"
 

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from snnc.activity import Activity
+from snnc.compiler.graph import Array
 from snnc.compiler.mapping.cost import network_costs
 from snnc.compiler.mapping.errors import TooBigError
 from snnc.compiler.mapping.network import describe
@@ -222,7 +223,22 @@ def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
         for given, kept in ((activity.peak, peak), (activity.near_peak, near_peak)):
             if of in given:
                 kept[buffer] = _peak(given[of], share, width)
-    return Activity(mean, peak, activity.source, near, near_peak, rates)
+    counts = _counts_of_parts(parts, activity.counts, activity.rates)
+    return Activity(mean, peak, activity.source, near, near_peak, rates, counts, _counts_of_parts(parts, activity.near_counts, {}))
+
+
+def _counts_of_parts(parts: Parts, counts: Mapping[str, Array], rates: Mapping[str, Array]) -> dict[str, Array]:
+    """Deal what was counted of whole buffers, [steps, samples], to their parts at random, by what is theirs in the mean."""
+    random, found = np.random.default_rng(0), {}
+    for of, counted in counts.items():
+        mine = {name: place.index for name, place in parts.between.buffers.items() if place.whole == of}
+        cut = {name: index for name, index in mine.items() if index is not None}
+        found.update({name: counted for name in mine if name not in cut})
+        rate = rates.get(of, np.ones(math.prod(parts.between.whole.buffers[of].shape)))
+        share = np.array([float(rate[index].sum()) for index in cut.values()]) / max(float(rate.sum()), 1e-30)
+        dealt = random.multinomial(counted, [*share, max(0.0, 1.0 - share.sum())])  # the last: neurons that no part sends
+        found.update({name: np.minimum(dealt[..., n], len(index)) for n, (name, index) in enumerate(cut.items())})
+    return found
 
 
 def _peak(whole: int, share: float, width: int) -> int:

@@ -91,7 +91,7 @@ def plan_lines(plan: Plan) -> list[str]:
         f"target    {plan.target.name}: {data['tiles_used']:,} of {plan.target.tiles:,} tiles used",
         f"tiles     {where}",
         f"memory    {data['bytes_total'] / 2**20:.1f} MiB in all; fullest tile {fullest / 1024:.0f} of {room / 1024:.0f} KiB",
-        f"schedule  {plan.steps} steps in {plan.iterations} iterations (one step every {plan.interval}), batch {plan.batch}",
+        f"schedule  {plan.steps} steps in {plan.iterations} iterations (one step every {plan.interval}), batch {plan.batch}{_fused(plan)}",
         f"time      {plan.cycles:,.0f} cycles a {what}, {1e6 * data['predicted_seconds']:,.0f} us, {rate:,.0f} samples/s (predicted)",
         f"          {share}; activity {plan.activity_source}",
         *_gradient_lines(data["windowed_gradients"]),
@@ -115,6 +115,10 @@ def _gradient_lines(windowed: list[dict[str, Any]]) -> list[str]:
         return []
     rows = dict.fromkeys(f"{w['entries']} of {w['width']} neurons of {w['source']}" for w in windowed)
     return [f"gradients come back in windows of {', '.join(rows)}: those that spiked or are near the threshold"]
+
+
+def _fused(plan: Plan) -> str:
+    return "; forward, relays look for spikes beside neurons" if plan.latency > 1 else ""
 
 
 def _recompute_lines(plan: Plan) -> list[str]:

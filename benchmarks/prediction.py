@@ -1,7 +1,8 @@
 """Predicted beside emulated, phase by phase, and a table: ``python benchmarks/prediction.py [--json FILE] [NET ...]``.
 
-Every network (see ``prediction_nets.py``; ``random:SEED`` draws one) is mapped with the events that its inputs give on the reference,
-emitted, and trained for two steps at learning rate 0 on the emulator; the second step is compared (the first also spreads the weights).
+Every network (see ``prediction_nets.py``; ``random:SEED`` and ``mixed:SEED`` draw one) is mapped with the events that its inputs give on
+the reference, emitted, and trained for two steps at learning rate 0 on the emulator; the second step is compared (the first also spreads
+the weights).
 Columns say what was predicted and what was emulated. Neither was measured on hardware.
 """
 
@@ -65,6 +66,8 @@ def compare(case: Case) -> dict[str, Any]:
 def row(plan: Plan, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """What one step was predicted and emulated to cost: the difference of two profiles."""
     memory = {name: np.array(tiles) for name, tiles in after["per_tile"]["memory"].items()}
+    # Variables and exchange buffers: where the tile holds most.
+    memory |= {name: np.array(after["per_tile"]["peak"][name]) for name in ("variables", "exchange_buffers", "total")}
     planned = {name: np.array(tiles) for name, tiles in plan.memory.items()}
     fullest = int(memory["total"].argmax())
     return {

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from mixed_nets import mixed
 
 import snnc
 from snnc.benchmarks.nets import benchmark, names, with_steps
@@ -155,6 +156,13 @@ def random_case(seed: int) -> Case:
     return Case(program, small(int(random.integers(1, 120)), int(random.integers(1, 3))), steps, batch, classes, inputs, options)
 
 
+def mixed_case(seed: int) -> Case:
+    """A network of any kind of connection, on a machine of up to four chips."""
+    drawn = mixed(seed)
+    inputs = spikes(drawn.program, drawn.steps, drawn.batch, drawn.density, seed)
+    return Case(drawn.program, drawn.target, drawn.steps, drawn.batch, drawn.classes, inputs, drawn.options)
+
+
 SMALL: Final[Mapping[str, Callable[[], Case]]] = {
     "digits": digits,
     "W1": lambda: made(recurrent(700, 256, 20), load_target("gc200"), 100, 64, classes=20),
@@ -184,9 +192,11 @@ def case_of(name: str) -> Case:
     """Return the network of that name: one of :data:`SMALL`, a benchmark of :mod:`snnc.benchmarks`, or ``random:SEED``."""
     if name in SMALL:
         return SMALL[name]()
+    if name.startswith("mixed:"):
+        return mixed_case(int(name.partition(":")[2]))
     if name.startswith("random:"):
         return random_case(int(name.partition(":")[2]))
     try:
         return of_benchmark(name)
     except UnknownBenchmarkError as error:
-        raise SystemExit(f"{error.text} Small ones: {', '.join(SMALL)}; random:SEED.") from error
+        raise SystemExit(f"{error.text} Small ones: {', '.join(SMALL)}; random:SEED; mixed:SEED.") from error

@@ -10,7 +10,8 @@ presents one step's window, which every consumer tile reads.
 
 Schedule (wavefront by retiming, Leiserson & Saxe 1991): iteration k runs population p at step t when ``k == interval * t + stage[p]``.
 ``interval`` is the smallest R for which ``R * delay + stage[target] - stage[source] >= 1`` can hold on every connection between
-populations; a bus's lag is that left-hand side. Without short cycles R is 1 and a sequence takes T + L - 1 iterations.
+populations; a bus's lag is that left-hand side. Without short cycles R is 1 and a sequence takes T + L - 1 iterations. With a `latency`
+of 2 the forward pass has stages of its own, for which the left-hand side is at least 2.
 """
 
 from __future__ import annotations
@@ -215,6 +216,26 @@ class Phase:
 
 
 @dataclass(frozen=True)
+class MemoryPhase:
+    """What is live in one kind of superstep.
+
+    Attributes
+    ----------
+    name, part
+        As those of :class:`Phase`.
+    tile
+        Category -> predicted bytes on the plan's fullest tile (:attr:`Plan.fullest_tile`).
+    all_tiles
+        Category -> predicted bytes on all tiles together.
+    """
+
+    name: str
+    part: str
+    tile: dict[str, int]
+    all_tiles: dict[str, int]
+
+
+@dataclass(frozen=True)
 class Plan:
     """The mapping of one StepProgram for a batch size and a number of steps; see the module's page."""
 
@@ -233,8 +254,8 @@ class Plan:
     activity_source: str
     """"measured on …" or "assumed"."""
     memory: dict[str, tuple[int, ...]]
-    """Category -> predicted bytes on each tile of the target (weights, tables, optimiser, gradients, history, relays, records,
-    exchange, vertices, code)."""
+    """Category -> predicted bytes on each tile of the target where that tile holds most (weights, tables, optimiser, gradients, history,
+    relays, records, exchange, vertices, code)."""
     phases: tuple[Phase, ...]
     loss_tiles: tuple[int, ...] = ()
     """Tile of each sample's loss (empty when not training)."""
@@ -251,6 +272,10 @@ class Plan:
     host_bytes: int = 0
     """What the host streams to the chips in a training step: labels and inputs, before the first iteration or before each run of a
     segment. Nothing overlaps with it."""
+    memory_over_time: tuple[MemoryPhase, ...] = ()
+    """What is live in each kind of superstep, in order; see docs/decisions/0013-memory-over-time.md."""
+    unshared_bytes: int = 0
+    """What the fullest tile would hold if all that it ever holds had room of its own."""
     segment: int = 0
     """Iterations of a segment; the history of one at a time is on the tiles. 0: the history of all steps is."""
     streamed: Streamed = "off"
@@ -283,8 +308,14 @@ class Plan:
 
     @property
     def tile_memory(self) -> tuple[int, ...]:
-        """Predicted bytes on each tile, all categories."""
+        """The most that each tile is predicted to hold at once, all categories."""
         return tuple(map(sum, zip(*self.memory.values(), strict=True)))
+
+    @property
+    def fullest_tile(self) -> int:
+        """The first tile that holds most."""
+        memory = self.tile_memory
+        return memory.index(max(memory))
 
     @property
     def chips_used(self) -> int:

@@ -138,6 +138,8 @@ class Target:
         What joins the chips; None on a machine of one chip.
     memory, compute, streaming, host
         Build of a tile's memory, arithmetic, memory outside the chips and the way to the host, as far as they are known.
+    instruction_bytes
+        Bytes of an instruction in a tile's memory.
     """
 
     name: str
@@ -160,6 +162,7 @@ class Target:
     compute: Compute = Compute()
     streaming: Streaming | None = None
     host: Host | None = None
+    instruction_bytes: int = 4
 
     @property
     def tiles(self) -> int:

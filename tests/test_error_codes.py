@@ -8,13 +8,16 @@ from pathlib import Path
 import snnc
 from snnc.compiler.errors import SnncError
 
+PEERS = "snnc.benchmarks.cpu.engines."
+"""Modules that import other frameworks, which may be missing; they define no errors."""
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "errors.md"
 
 
 def all_errors():
     for package in ("snnc", "snnc.compiler", "snnc.frontends", "snnc.backends"):
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, package + "."):
-            importlib.import_module(module.name)
+            if not module.name.startswith(PEERS):
+                importlib.import_module(module.name)
     found, open_ = [], [SnncError]
     while open_:
         kind = open_.pop()

@@ -57,7 +57,7 @@ def test_every_module_of_a_fresh_install_imports(wheel, tmp_path):
     subprocess.run(command, check=True, timeout=120)
     script = """
 import importlib, pkgutil, snnc
-names = [m.name for m in pkgutil.walk_packages(snnc.__path__, "snnc.")]
+names = [m.name for m in pkgutil.walk_packages(snnc.__path__, "snnc.") if not m.name.startswith("snnc.benchmarks.cpu.engines.")]
 for name in names: importlib.import_module(name)
 print(snnc.__file__, len(names))
 """

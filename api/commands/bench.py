@@ -11,18 +11,33 @@ from snnc.console import note, result
 
 
 def bench(
-    suite: Annotated[str, typer.Option("--suite", help="mapping: strategies compared; compile: seconds and memory.")] = "mapping",
+    suite: Annotated[
+        str,
+        typer.Option(
+            "--suite", help="mapping: strategies compared; compile: seconds and memory; cpu: training steps beside other frameworks."
+        ),
+    ] = "mapping",
     nets: Annotated[str, typer.Option("--nets", metavar="PATTERN", help="Only nets of these names: 'logged-*', w1, 'shd-x*'.")] = "*",
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the rows as JSON; - for stdout.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="With --suite compile: draw the growth, .svg.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="With --suite compile or cpu: draw the rows, .svg.")] = None,
     listing: Annotated[bool, typer.Option("--list", help="Print the names of the nets that would run, and stop.")] = False,
+    engines: Annotated[str, typer.Option("--engines", metavar="NAMES", help="With --suite cpu: only these, as in snnc,torch,jax.")] = "",
+    rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="With --suite cpu: turns of each engine, 7.")] = None,
+    threads: Annotated[int | None, typer.Option("--threads", min=1, help="With --suite cpu: cores of each engine, all.")] = None,
 ) -> None:
-    """Map the benchmark networks by snnc and by baselines, and compare predicted steps with their bounds, with each other and with the log.
+    """Measure: mappings by snnc and by baselines (predicted steps), compile times, or training steps on this CPU beside other frameworks.
 
     Every row runs in a process of its own, so that its seconds and its peak memory are its own; one that fails is a row with an error.
+    In the suite cpu all engines train the same network, show equal numbers first, and take turns.
 
     Example: snnc bench --suite mapping --nets 'logged-*' --json rows.json
+
+    Example: snnc bench --suite cpu --nets 'w1*' --json rows.json --plot rows.svg
     """
+    if suite == "cpu":
+        _cpu(nets, json_file, plot, listing, [name.strip() for name in engines.split(",") if name.strip()], rounds, threads)
+        return
+    _check_only_cpu(engines, rounds, threads)
     from snnc.benchmarks.suites import run, tasks
     from snnc.benchmarks.table import compile_lines, mapping_lines
 
@@ -47,6 +62,34 @@ def bench(
         result(line)
 
 
+def _cpu(
+    nets: str, json_file: Path | None, plot: Path | None, listing: bool, engines: list[str], rounds: int | None, threads: int | None
+) -> None:
+    from snnc.benchmarks.cpu.command import run_suite
+    from snnc.benchmarks.cpu.plot import draw
+    from snnc.benchmarks.cpu.table import lines
+    from snnc.benchmarks.cpu.workloads import workloads
+    from snnc.console import columns
+
+    chosen = workloads(nets)
+    _check_plot("cpu", plot)
+    if listing:
+        for workload in chosen:
+            result(workload.label)
+        return
+    found: dict[str, Any] = {}
+    try:
+        run_suite(chosen, engines, rounds, threads, note, found)
+    finally:
+        if found:
+            _write_data(json_file, found)
+    if plot is not None:
+        _write_text(plot, draw(found["rows"]))
+    if str(json_file) != "-":
+        for line in lines(found["rows"], found["left_out"], found["machine"], columns()):
+            result(line)
+
+
 def _short(row: dict[str, Any]) -> str:
     if row.get("step_cycles") is None:
         return str(row.get("error", "no prediction"))
@@ -54,28 +97,44 @@ def _short(row: dict[str, Any]) -> str:
 
 
 def _write(json_file: Path | None, rows: list[dict[str, Any]]) -> None:
+    _write_data(json_file, {"rows": rows})
+
+
+def _write_data(json_file: Path | None, found: dict[str, Any]) -> None:
     import json
 
     from snnc.console import result_json
     from snnc.files import whole_file
 
     if str(json_file) == "-":
-        result_json({"rows": rows})
+        result_json(found)
     elif json_file is not None:
         with whole_file(json_file) as stream:
-            stream.write((json.dumps({"rows": rows}, indent=1, allow_nan=False) + "\n").encode())
+            stream.write((json.dumps(found, indent=1, allow_nan=False) + "\n").encode())
+
+
+def _check_only_cpu(engines: str, rounds: int | None, threads: int | None) -> None:
+    from snnc.errors import BenchError
+
+    if engines or rounds is not None or threads is not None:
+        raise BenchError("--engines, --rounds and --threads belong to --suite cpu; the other suites compile and predict, once.")
 
 
 def _check_plot(suite: str, plot: Path | None) -> None:
     from snnc.errors import BenchError
 
-    if plot is not None and (suite != "compile" or plot.suffix.lower() != ".svg"):
-        raise BenchError(f"--plot {plot} draws the growth of --suite compile, as .svg; snnc explore draws predictions.")
+    if plot is not None and (suite == "mapping" or plot.suffix.lower() != ".svg"):
+        raise BenchError(f"--plot {plot} draws rows of --suite compile or cpu, as .svg; snnc explore draws predictions.")
 
 
 def _draw(plot: Path, rows: list[dict[str, Any]]) -> None:
     from snnc.benchmarks.growth import draw_growth
+
+    _write_text(plot, draw_growth(rows))
+
+
+def _write_text(path: Path, text: str) -> None:
     from snnc.files import whole_file
 
-    with whole_file(plot) as stream:
-        stream.write(draw_growth(rows).encode())
+    with whole_file(path) as stream:
+        stream.write(text.encode())

@@ -18,7 +18,6 @@ from snnc.inspect.traffic import Traffic
 MOVED: Final[Mapping[str, str]] = {
     "forward: relays": "spikes to relays",
     "forward: neurons": "windows",
-    "forward: relays and neurons": "windows",
     "loss: scores": "records",
     "loss: adjoints": "records",
     "loss: sum": "adjoints",

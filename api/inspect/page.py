@@ -123,7 +123,7 @@ def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
     """
     moments = view["memory_over_time"]
     limit = subject.plan.target.tile_bytes
-    totals = [max(m["total"], m["planned"] or 0) for m in moments]
+    totals = [max(m["total"], m["emulated"] or 0) for m in moments]
     low = max(totals) < SMALL * limit
     whole = max(totals) if low else limit
     top = max(whole, *totals) * (1.3 if low else 1.06)
@@ -134,8 +134,9 @@ def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
             "phase": m["phase"],
             "tile": m["tile"],
             "total": m["total"],
-            "planned": m["planned"],
-            "planned_percent": None if m["planned"] is None else 100 * m["planned"] / top,
+            "all_tiles": m["all_tiles"],
+            "emulated": m["emulated"],
+            "emulated_percent": None if m["emulated"] is None else 100 * m["emulated"] / top,
             "parts": [
                 {"name": n, "bytes": m["bytes"][n], "percent": 100 * m["bytes"][n] / top, "colour": MEMORY.get(n, RELAY)}
                 for n in order
@@ -149,7 +150,9 @@ def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
         "limit_percent": None if low else 100 * limit / top,
         "times": limit / max(*totals, 1),
         "ticks": ticks,
-        "planned": any(m["planned"] is not None for m in moments),
+        "tile": moments[0]["tile"],
+        "fullest": max(moments, key=lambda m: m["total"])["phase"],
+        "emulated": any(m["emulated"] is not None for m in moments),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from snnc.compiler.mapping.errors import ReportOptionError
@@ -15,12 +15,12 @@ CODES: Final[Mapping[str, str]] = {
     "recompute: relays": r"F1\b",
     "recompute: windows": r"F1b\b",
     "recompute: neurons": r"F2\b",
+    "forward: initial states": r"F0\b",
     "forward: relays": r"F1\b",
     "forward: windows": r"F1b\b",
     "forward: counters": r"F0\b",
     "forward: masks": r"F1 masks\b",
     "forward: neurons": r"F2\b",
-    "forward: relays and neurons": r"F2\b",
     "forward: save": r"FS\b",
     "recompute: restore": r"FR\b",
     "forward: to streaming memory": r"MS\b",
@@ -60,13 +60,16 @@ class Emulation:
     complete
         Whether every phase that has cycles on the emulator is there.
     compute, memory
-        Cycles of each tile in one step, and its bytes; None where the profile does not tell.
+        Cycles of each tile in one step, and the most that it holds, bytes; None where the profile does not tell.
+    fullest
+        Phase -> bytes of the tile that holds most in it; empty where the profile does not tell.
     """
 
     phases: Mapping[str, Mapping[str, float]]
     complete: bool
     compute: tuple[int, ...] | None
     memory: tuple[int, ...] | None
+    fullest: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def cycles(self) -> float:
@@ -108,7 +111,31 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
         complete,
         None if compute is None else tuple(round(value / repeats) for value in compute),
         _tiles(plan, tiles, "memory"),
+        _fullest(plan, profile.get("memory_over_time", ())),
     )
+
+
+def _fullest(plan: Plan, points: object) -> dict[str, int]:
+    """Bytes of the fullest tile in each phase; the program of a step is the engine's last, what runs again comes behind its first run.
+
+    Raises
+    ------
+    ReportOptionError
+        `points` is no list of named points with bytes.
+    """
+    if not isinstance(points, list) or not points:
+        return {}
+    if not all(isinstance(p, Mapping) and isinstance(p.get("bytes"), int) and "name" in p and "program" in p for p in points):
+        raise ReportOptionError("the profile's 'memory_over_time' is no list of named points with bytes; use what the emulator wrote.")
+    # Behind the programs stands what is live between two runs.
+    step = [point for point in points if point["program"] == points[-1]["program"] - 1]
+    found = {}
+    for phase in plan.phases:
+        code = CODES.get(phase.name)
+        mine = [point["bytes"] for point in step if code and re.match(code, str(point["name"]).rsplit("/", 1)[-1])]
+        if mine:
+            found[phase.name] = mine[-1 if phase.part == "recompute" else 0]
+    return found
 
 
 def slim(profile: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,7 +143,8 @@ def slim(profile: Mapping[str, Any]) -> dict[str, Any]:
     found = {name: value for name, value in profile.items() if name != "per_tile"}
     per_tile = profile.get("per_tile")
     if isinstance(per_tile, Mapping):
-        found[TILES] = {"compute_cycles": runs(per_tile["compute_cycles"]), "memory": runs(per_tile["memory"]["total"])}
+        most = per_tile.get("peak", per_tile["memory"])["total"]
+        found[TILES] = {"compute_cycles": runs(per_tile["compute_cycles"]), "memory": runs(most)}
     return found
 
 

@@ -37,9 +37,8 @@ def build_view(subject: Subject) -> dict[str, Any]:
         "measured": emulation is not None and bool(emulation.phases),
         "emulated": emulation.cycles if emulation and emulation.complete else None,
         "memory": _memory(subject),
-        "memory_over_time": [
-            {"phase": m.phase, "tile": m.tile, "bytes": m.bytes, "total": m.total, "planned": m.planned} for m in over_time(plan)
-        ],
+        "memory_over_time": [asdict(m) for m in over_time(plan, emulation.fullest if emulation else None)],
+        "unshared_bytes": plan.unshared_bytes,
         "tiles": _tiles(subject),
         "traffic": _traffic(subject),
         "activity_source": plan.activity_source,

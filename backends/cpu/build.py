@@ -31,6 +31,7 @@ SOURCES: Final = (
     "values.cpp",
     "wiring.cpp",
     "maximum.cpp",
+    "convolution.cpp",
 )
 FLAGS: Final = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math")
 EQUATION_FLAGS: Final = ("-ffp-contract=off",)

@@ -38,6 +38,8 @@ FIXED: Final = (
     "wiring.cpp",
     "maximum.hpp",
     "maximum.cpp",
+    "convolution.hpp",
+    "convolution.cpp",
     "cpu_session.hpp",
     "cpu_session.cpp",
     "math.hpp",

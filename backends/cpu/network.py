@@ -18,7 +18,7 @@ from snnc.compiler.graph import Array
 from snnc.compiler.losses import Loss, MeanSquaredCount
 from snnc.compiler.optimizers import SGD, Adam, Optimizer
 from snnc.compiler.step_operations import NeuronAdjoint, NeuronStep
-from snnc.compiler.step_program import StepProgram
+from snnc.compiler.step_program import Parameter, StepProgram
 
 Context = dict[str, Any]
 
@@ -81,8 +81,7 @@ def _members(storage: Storage, made: Statements, trains: bool) -> list[dict[str,
     groups: list[dict[str, Any]] = [{"comment": "Connections.", "lines": made.kernels}]
     parameters = []
     for p in program.parameters.values():
-        form = f'dense("{p.name}", {p.name[:-2]}.panels)' if _is_dense(program, p.name) else f'plain("{p.name}", {p.value.size})'
-        parameters.append(f"Parameter {p.name} = {form}; // {comment_text(p.label)}")
+        parameters.append(f"Parameter {p.name} = {_made(program, p)}; // {comment_text(p.label)}")
     groups.append({"comment": "Parameters.", "lines": parameters})
     for i in program.inputs:
         name = f"{i.id}_in"
@@ -110,8 +109,15 @@ def _members(storage: Storage, made: Statements, trains: bool) -> list[dict[str,
     return groups
 
 
-def _is_dense(program: StepProgram, parameter: str) -> bool:
-    return any(c.kind == "dense" and c.weight == parameter for c in program.connections)
+def _made(program: StepProgram, parameter: Parameter) -> str:
+    """Expression that makes a parameter in the order in which its connection reads it."""
+    name = parameter.name
+    match [(c.id, c.kind) for c in program.connections if c.weight == name]:
+        case [(id_, "dense")]:
+            return f'dense("{name}", {id_}.panels)'
+        case [(id_, "convolution")]:
+            return f'{id_}.weight("{name}")'
+    return f'plain("{name}", {parameter.value.size})'
 
 
 def _setup(storage: Storage, trains: bool) -> list[str]:

@@ -51,7 +51,7 @@ def forward_function(info: PopulationInfo, size: int, scalars: Mapping[str, bool
         Parameter to whether one number serves all neurons.
     """
     kernel = info.kernel
-    stores = {**{s: f"{s}_after" for s in kernel.states}, **{o: f"{o}_row" for o in kernel.outputs}, **{k: f"{k}_kept" for k in kernel.saved}}
+    stores = {s: f"{s}_after" for s in kernel.states} | {o: f"{o}_row" for o in kernel.outputs} | {k: f"{k}_kept" for k in kernel.saved}
     body = needed(kernel.forward, list(stores))
     wanted = reads(body, stores)
     places = {i: f"{i}_row" for i in kernel.inputs} | {f"{s}_prev": f"{s}_before" for s in kernel.states}
@@ -128,5 +128,3 @@ def _parameter_loads(parameters: Sequence[str], scalars: Mapping[str, bool], wan
 
 def _unused(names: Sequence[str]) -> list[str]:
     return [f"static_cast<void>({n});" for n in names]
-
-

@@ -1,17 +1,20 @@
 """What one operation of a step program is in the emitted network: statements of ``network.cpp``."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
+from typing import TypeAlias
 
 from snnc.backends.cpu.storage import Storage, is_maximum
 from snnc.backends.cpu.tables import Table, wires_of
 from snnc.compiler.step_operations import (
-    Arrival,
     BackwardOp,
     BiasGradient,
+    Convolve,
     ConvolveBiasGradient,
+    ConvolveInputGradient,
+    ConvolveWeightGradient,
+    Cut,
     CutGradient,
     Dense,
     DenseInputGradient,
@@ -20,11 +23,38 @@ from snnc.compiler.step_operations import (
     ForwardOp,
     NeuronAdjoint,
     NeuronStep,
+    OneToOne,
+    OneToOneInputGradient,
+    OneToOneWeightGradient,
+    Pooling,
+    PoolingGradient,
     Record,
     RecordAdjoint,
+    Reduction,
+    ReductionGradient,
+    Rescale,
     RescaleBiasGradient,
+    RescaleInputGradient,
+    RescaleWeightGradient,
+    SparseInputGradient,
+    SparseProduct,
+    SparseWeightGradient,
+    Surround,
     SurroundGradient,
     Value,
+)
+
+Wired: TypeAlias = SparseProduct | OneToOne | Pooling | Rescale | Reduction | Cut | Surround
+"""Connections that are tables of wires."""
+WiredWeightGradient: TypeAlias = SparseWeightGradient | OneToOneWeightGradient | RescaleWeightGradient
+WiredInputGradient: TypeAlias = (
+    SparseInputGradient
+    | OneToOneInputGradient
+    | PoolingGradient
+    | RescaleInputGradient
+    | ReductionGradient
+    | CutGradient
+    | SurroundGradient
 )
 
 
@@ -54,15 +84,7 @@ class Statements:
     @singledispatchmethod
     def add(self, op: ForwardOp | BackwardOp) -> None:
         """Add the statements of `op`."""
-        if not hasattr(op, "connection"):
-            raise TypeError(op)
-        name = type(op).__name__
-        if name.endswith("WeightGradient"):
-            self._wired_weight_gradient(op)
-        elif name.endswith(("InputGradient", "PoolingGradient", "ReductionGradient")):
-            self._wired_input_gradient(op)
-        else:
-            self._wired(op)  # type: ignore[arg-type]  # all other operations with a connection are arrivals
+        raise TypeError(op)
 
     @add.register
     def _fill(self, op: Fill) -> None:
@@ -75,7 +97,8 @@ class Statements:
         self.kernels.append(f"Dense {c}{{{inputs}, {outputs}}};")
         self.forward.append(f"{c}.forward(w, {op.source.buffer}, {_before('t', op.source)}, {weight}, {op.target}, t, scratch);")
 
-    def _wired(self, op: Arrival) -> None:
+    @add.register
+    def _wired(self, op: Wired) -> None:
         c = op.connection
         found = wires_of(op, self.storage)
         first = len(self.tables)
@@ -88,11 +111,24 @@ class Statements:
             return
         if found.constants is not None:
             self.kernels.append(f"const Array<float> {c}_constants = constants(tables[{first + 2}]);")
-        self.weights[c] = f"{c}_constants.data()" if found.constants is not None else f"{getattr(op, 'weight')}.value.data()"
+        weight = op.weight if isinstance(op, SparseProduct | OneToOne | Rescale) else None
+        self.weights[c] = f"{c}_constants.data()" if weight is None else f"{weight}.value.data()"
         self.forward.append(f"{c}.forward(w, {source}, {self.weights[c]}, {op.target}, t, scratch);")
-        if found.bias is not None:
+        if isinstance(op, Rescale) and op.bias is not None:
             self.biased[c] = f"tables[{len(self.tables) - 1}]"
-            self.forward.append(f"add_bias(w, {op.target}, t, {getattr(op, 'bias')}.value.data(), {self.biased[c]});")
+            self.forward.append(f"add_bias(w, {op.target}, t, {op.bias}.value.data(), {self.biased[c]});")
+
+    @add.register
+    def _convolve(self, op: Convolve) -> None:
+        c, windows = op.connection, op.windows
+        outputs = self.storage.program.buffers[op.weight].shape[0]
+        pairs = (windows.size, windows.output, windows.kernel, windows.stride, [before for before, _ in windows.padding], windows.dilation)
+        numbers = [str(windows.channels), str(outputs), str(op.groups)]
+        numbers += ["{" + ", ".join(map(str, _planar(pair, n))) + "}" for pair, n in zip(pairs, (1, 1, 1, 1, 0, 1), strict=True)]
+        self.kernels.append(f"Convolution {c}{{{{{', '.join(numbers)}}}}};")
+        bias = f"&{op.bias}" if op.bias is not None else "nullptr"
+        source = f"{op.source.buffer}, {_before('t', op.source)}"
+        self.forward.append(f"{c}.forward(w, {source}, {op.weight}, {bias}, {op.target}, t, scratch);")
 
     @add.register
     def _neuron_step(self, op: NeuronStep) -> None:
@@ -158,33 +194,48 @@ class Statements:
         self.prepare.append(f"{c}.pack({op.weight}, worker, workers);")
         self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, d_{op.source.buffer}, {op.source.delay});")
 
-    @add.register(ConvolveBiasGradient | RescaleBiasGradient)
-    def _indexed_bias(self, op: ConvolveBiasGradient | RescaleBiasGradient) -> None:
+    @add.register
+    def _convolve_weight(self, op: ConvolveWeightGradient) -> None:
+        given = f"{op.source.buffer}, {op.source.delay}, d_{op.target}, t, {_gradient(op.gradient)}"
+        self.backward.append(f"{op.connection}.weight_gradient(w, {given}, scratch);")
+
+    @add.register
+    def _convolve_bias(self, op: ConvolveBiasGradient) -> None:
+        self.backward.append(f"{op.connection}.bias_gradient(w, d_{op.target}, t, {_gradient(op.gradient)});")
+
+    @add.register
+    def _convolve_input(self, op: ConvolveInputGradient) -> None:
+        c = op.connection
+        self.setup.append(f"{c}.keep_packed();")
+        self.prepare.append(f"{c}.pack({op.weight}, worker, workers);")
+        self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, d_{op.source.buffer}, {op.source.delay}, scratch);")
+
+    @add.register
+    def _indexed_bias(self, op: RescaleBiasGradient) -> None:
         self.backward.append(f"add_bias_gradient(w, d_{op.target}, t, {_gradient(op.gradient)}, {self.biased[op.connection]});")
 
-    @add.register(CutGradient | SurroundGradient)
-    def _shape_gradient(self, op: CutGradient | SurroundGradient) -> None:
-        self._wired_input_gradient(op)
+    @add.register
+    def _wired_weight_gradient(self, op: WiredWeightGradient) -> None:
+        given = f"{op.source.buffer}, {op.source.delay}, d_{op.target}, t, {_gradient(op.gradient)}"
+        self.backward.append(f"{op.connection}.weight_gradient(w, {given}, scratch);")
 
-    def _wired_weight_gradient(self, op: object) -> None:
-        source: Value = getattr(op, "source")
-        connection, target, gradient = (getattr(op, n) for n in ("connection", "target", "gradient"))
-        given = f"{source.buffer}, {source.delay}, d_{target}, t, {_gradient(gradient)}"
-        self.backward.append(f"{connection}.weight_gradient(w, {given}, scratch);")
-
-    def _wired_input_gradient(self, op: object) -> None:
-        source: Value = getattr(op, "source")
-        connection, target = getattr(op, "connection"), getattr(op, "target")
-        adjoint = f"d_{source.buffer}, {source.delay}"
+    @add.register
+    def _wired_input_gradient(self, op: WiredInputGradient) -> None:
+        c, adjoint = op.connection, f"d_{op.source.buffer}, {op.source.delay}"
         if is_maximum(op):
-            self.backward.append(f"{connection}.input_gradient(w, {source.buffer}, d_{target}, t, {adjoint});")
+            self.backward.append(f"{c}.input_gradient(w, {op.source.buffer}, d_{op.target}, t, {adjoint});")
         else:
-            self.backward.append(f"{connection}.input_gradient(w, d_{target}, t, {self.weights[connection]}, {adjoint});")
+            self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, {self.weights[c]}, {adjoint});")
 
 
 def _before(step: str, source: Value) -> str:
     """The step that is read."""
     return f"{step} - {source.delay}" if source.delay else step
+
+
+def _planar(numbers: Sequence[int], missing: int) -> tuple[int, int]:
+    """Two axes; a lone one is the second."""
+    return (missing, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
 
 
 def _gradient(name: str) -> str:

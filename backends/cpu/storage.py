@@ -5,33 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 from snnc.compiler.step_operations import (
-    ConvolveWeightGradient,
-    DenseWeightGradient,
     Fill,
+    InputGradient,
     NeuronAdjoint,
     NeuronStep,
-    OneToOneWeightGradient,
     Pooling,
     PoolingGradient,
     Record,
     RecordAdjoint,
     Reduction,
     ReductionGradient,
-    RescaleWeightGradient,
-    SparseWeightGradient,
+    WeightGradient,
 )
 from snnc.compiler.step_program import StepProgram
-
-_WEIGHT_GRADIENTS: Final = (
-    DenseWeightGradient,
-    SparseWeightGradient,
-    OneToOneWeightGradient,
-    ConvolveWeightGradient,
-    RescaleWeightGradient,
-)
 
 
 @dataclass(frozen=True)
@@ -80,8 +68,12 @@ class Storage:
         listed = self.program.buffers[buffer].kind == "spikes" and len(by_rows) < len(readers)
         delays = [op.source.delay for op in readers]
         row_delays = [op.source.delay for op in (by_rows if listed else readers)]
-        backward = [op for op in self.program.backward if hasattr(op, "source") and op.source.buffer == buffer]
-        history = any(is_maximum(op) or (isinstance(op, _WEIGHT_GRADIENTS) and not listed) for op in backward)
+        history = any(
+            isinstance(op, InputGradient | WeightGradient)
+            and op.source.buffer == buffer
+            and (is_maximum(op) or (isinstance(op, WeightGradient) and not listed))
+            for op in self.program.backward
+        )
         return Kept(max(delays, default=0), listed, max(row_delays, default=0) + 1, history, bool(by_rows))
 
     @cached_property
@@ -92,12 +84,8 @@ class Storage:
             if isinstance(op, NeuronAdjoint):
                 for name in op.outputs:
                     delays.setdefault(name, 0)
-            elif isinstance(op, RecordAdjoint) or type(op).__name__.endswith(("InputGradient", "PoolingGradient", "ReductionGradient")):
-                source = op.source  # type: ignore[union-attr]  # all of these have one
-                delays[source.buffer] = max(delays.get(source.buffer, 0), source.delay)
-            elif type(op).__name__ in ("CutGradient", "SurroundGradient"):
-                source = op.source  # type: ignore[union-attr]  # both have one
-                delays[source.buffer] = max(delays.get(source.buffer, 0), source.delay)
+            elif isinstance(op, RecordAdjoint | InputGradient):
+                delays[op.source.buffer] = max(delays.get(op.source.buffer, 0), op.source.delay)
         return {name: delay + 1 for name, delay in delays.items()}
 
 

@@ -37,6 +37,15 @@ def include_dir() -> Path:
     return EMULATOR / "include"
 
 
+def fallback_dir() -> Path:
+    """Return headers for what programs include beside Poplar's and this machine may lack: searched last (``-idirafter``)."""
+    return EMULATOR / "fallback"
+
+
+def _fallback(complete: bool) -> list[str]:
+    return ["-idirafter", str(fallback_dir())] if complete else []
+
+
 def library() -> Path:
     """Return the path of ``libpoplar.so``, built when it is not there yet."""
     return prefix() / "lib" / "libpoplar.so"
@@ -174,6 +183,18 @@ def compile_program(
     kind = ["-shared"] if shared else []
     names = [str(s) for s in sources]
     run_compiler(
-        [*command, *common_flags(command), *flags, *kind, "-isystem", str(include_dir()), *names, "-o", str(output), *link],
+        [
+            *command,
+            *common_flags(command),
+            *flags,
+            *kind,
+            "-isystem",
+            str(include_dir()),
+            *_fallback(complete),
+            *names,
+            "-o",
+            str(output),
+            *link,
+        ],
         ", ".join(Path(n).name for n in names),
     )

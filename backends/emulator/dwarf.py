@@ -13,6 +13,7 @@ from elftools.elf.sections import SymbolTableSection
 CLASS_TAGS = ("DW_TAG_class_type", "DW_TAG_structure_type")
 WRAPPERS = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type")
 DIRECTIONS = {"poplar::Input": "input", "poplar::Output": "output", "poplar::InOut": "inout"}
+CODE_BYTES = "code_bytes"
 BASES = {"poplar::Vertex": "vertex", "poplar::MultiVertex": "multi", "poplar::SupervisorVertex": "supervisor"}
 # By DWARF's encoding and size; `char` is told apart by its name.
 SCALARS = {
@@ -45,7 +46,15 @@ class Field:
 
 @dataclass(frozen=True)
 class VertexType:
-    """One vertex class: its name as ``addVertex`` takes it, size, fields and the place of ``compute``."""
+    """One vertex class: its name as ``addVertex`` takes it, size, fields and the place of ``compute``.
+
+    Attributes
+    ----------
+    code_bytes
+        What a static constant ``code_bytes`` of the class says, else the size of ``compute`` as compiled for the host.
+    shared_code
+        Further such constants, ``code_bytes_NAME``: bytes of a function that several classes call and a tile holds once.
+    """
 
     name: str
     kind: str
@@ -53,6 +62,7 @@ class VertexType:
     address: int
     code_bytes: int
     fields: list[Field] = field(default_factory=list)
+    shared_code: dict[str, int] = field(default_factory=dict)
 
 
 def vertex_types(library: Path) -> list[VertexType]:
@@ -117,7 +127,20 @@ class _Reader:
         if kind is None or link not in symbols:
             return None
         address, size = symbols[link]
-        return VertexType(self.name(die), kind, _number(die, "DW_AT_byte_size"), address, size, list(self.fields(die, 0)))
+        said = dict(self.code_bytes(die))
+        bytes_, fields = said.pop(CODE_BYTES, size), list(self.fields(die, 0))
+        return VertexType(self.name(die), kind, _number(die, "DW_AT_byte_size"), address, bytes_, fields, said)
+
+    def code_bytes(self, die: DIE) -> Iterator[tuple[str, int]]:
+        """What a class says of the bytes of its code, by static constants."""
+        for child in die.iter_children():
+            name = _text(child, "DW_AT_name")
+            if (
+                child.tag in ("DW_TAG_member", "DW_TAG_variable")
+                and name.startswith(CODE_BYTES)
+                and "DW_AT_const_value" in child.attributes
+            ):
+                yield name, _number(child, "DW_AT_const_value")
 
     def base_kind(self, die: DIE) -> str | None:
         """Return "vertex", "multi" or "supervisor" when the class derives from one of the three."""

@@ -1,7 +1,7 @@
-"""Compile a file of codelets to a shared library and a table of its vertex types.
+"""Compile codelets to shared libraries and a table of their vertex types: what stands in for Graphcore's ``popc``.
 
-``python -m snnc.backends.emulator.popc codelets.cpp -o folder`` (or ``-o codelets.gp``) writes the library and the table;
-without ``-o`` both go to the cache. The last line printed is ``table: <path>``.
+``python -m snnc.backends.emulator.popc codelets.cpp -o codelets.gp`` writes the table and, beside it, the libraries; without ``-o`` both
+go to the cache. The usual flags are taken (``-O3 -g -I -D -std=… --target ipu2``). The last line printed is ``table: <path>``.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import os
 import shlex
 import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from snnc.backends.emulator.sources import portable_copy
 from snnc.backends.emulator.toolchain import (
     EMULATOR,
     cache_dir,
@@ -52,17 +54,22 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
         When the file does not compile, or holds no vertex that can be run.
     """
     command = compiler()
-    chosen = shlex.split(os.environ.get("SNNC_CODELET_FLAGS", DEFAULT_FLAGS))
+    chosen = shlex.split(os.environ.get("SNNC_CODELET_FLAGS", DEFAULT_FLAGS)) + shlex.split(os.environ.get("SNNC_CODELET_EXTRA_FLAGS", ""))
+    with tempfile.TemporaryDirectory(prefix="snnc-codelets-") as folder:
+        return _compile(source, portable_copy(source, Path(folder)), library, command, chosen, flags)
+
+
+def _compile(source: Path, copy: Path, library: Path, command: Sequence[str], chosen: Sequence[str], flags: Sequence[str]) -> Path:
     kept = [*common_flags(command), *chosen, "-D__POPC__", KEEP_COMPUTE, *flags]
     options = [*kept, "-isystem", str(EMULATOR / "include"), "-I", str(source.resolve().parent)]
-    text = run_compiler([*command, *options, "-E", "-P", str(source)], source.name)
+    text = run_compiler([*command, *options, "-E", "-P", str(copy)], source.name)
     key = digest([text, *command, compiler_version(command), *kept, machine_id(), str(library), _own_text()])
     target = cache_dir() / "codelets" / key
     table = target / "codelets.gp"
     if not table.exists():
         scratch = scratch_beside(target)
         try:
-            _build(source, scratch, [*command, *options], library, is_clang(command))
+            _build(copy, scratch, [*command, *options], library, is_clang(command))
             publish(scratch, target)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -71,7 +78,7 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
 
 def _own_text() -> bytes:
     """Return the text of the discovery, a change of which makes cached tables stale."""
-    return (EMULATOR / "popc.py").read_bytes() + (EMULATOR / "dwarf.py").read_bytes()
+    return b"".join((EMULATOR / name).read_bytes() for name in ("popc.py", "dwarf.py", "sources.py"))
 
 
 def _build(source: Path, folder: Path, command: Sequence[str], library: Path, clang: bool) -> None:
@@ -90,47 +97,80 @@ def _build(source: Path, folder: Path, command: Sequence[str], library: Path, cl
     lines = ["popc\t1", "library\tcodelets.so"]
     for vertex in types:
         lines.append("\t".join(map(str, ("vertex", vertex.name, vertex.kind, vertex.size, vertex.address, vertex.code_bytes))))
+        lines += [f"code\t{name}\t{size}" for name, size in vertex.shared_code.items()]
         lines += [
             "\t".join(map(str, ("field", f.name, f.offset, f.kind, f.direction, f.type, f.layout, f.alignment))) for f in vertex.fields
         ]
     (folder / "codelets.gp").write_text("\n".join(lines) + "\n")
 
 
-def _copy_out(table: Path, output: Path) -> Path:
-    """Copy a table and its library to where the caller wants them."""
-    if output.suffix == ".gp":
-        output.parent.mkdir(parents=True, exist_ok=True)
-        compiled = output.with_suffix(".gp.so")
-    else:
-        output.mkdir(parents=True, exist_ok=True)
-        compiled, output = output / "codelets.so", output / "codelets.gp"
-    shutil.copy(table.with_name("codelets.so"), compiled)
-    output.write_text(table.read_text().replace("library\tcodelets.so", f"library\t{compiled.name}"))
+def _copy_out(tables: Sequence[Path], output: Path) -> Path:
+    """Write one table of all, and the libraries beside it, where the caller wants them."""
+    if output.suffix != ".gp":
+        output = output / "codelets.gp"
+    output.parent.mkdir(parents=True, exist_ok=True)
+    lines = ["popc\t1"]
+    for number, table in enumerate(tables):
+        compiled = output.with_suffix(f".gp{number or ''}.so")
+        shutil.copy(table.with_name("codelets.so"), compiled)
+        lines.append(f"library\t{compiled.name}")
+        lines += [line for line in table.read_text().splitlines() if line.startswith(("vertex\t", "field\t"))]
+    output.write_text("\n".join(lines) + "\n")
     return output
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; 0 when all went well."""
-    parser = argparse.ArgumentParser(prog="popc", description="Compile codelets for the emulator.")
-    parser.add_argument("source", type=Path)
+    parser = argparse.ArgumentParser(
+        prog="popc", description="Compile codelets for the emulator. Flags of the C++ compiler are passed on.", allow_abbrev=False
+    )
+    parser.add_argument("sources", type=Path, nargs="+", metavar="source")
     parser.add_argument("-o", dest="output", type=Path, help="folder, or file ending in .gp")
     parser.add_argument("--library", type=Path, help="libpoplar.so (default: the cached one, built when missing)")
     parser.add_argument("--flags", default="", help="flags for the C++ compiler, as one text")
-    options = parser.parse_args(arguments)
+    parser.add_argument("-I", dest="include", action="append", default=[], metavar="DIR")
+    parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]")
+    parser.add_argument("--target", "-target", default="", help="taken and not used: codelets run on this machine")
+    parser.add_argument("-v", "--version", action="version", version="popc of snnc's emulator")
+    options, others = parser.parse_known_args(arguments)
     from snnc.compiler.errors import SnncError
 
+    flags = [*shlex.split(options.flags), *(f"-I{d}" for d in options.include), *(f"-D{d}" for d in options.define)]
+    # How hard to optimise is the emulator's own choice: results must not depend on it.
+    flags += [flag for flag in others if not flag.startswith(("-O", "-g", "-m"))]
     try:
-        library = options.library
-        if library is None:
-            from snnc.backends.emulator.build import library as built
-
-            library = built()
-        table = compile_codelets(options.source, library.resolve(), shlex.split(options.flags))
+        tables = [compile_codelets(source, _library(options.library), flags) for source in _codelets(options.sources)]
     except SnncError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    print(f"table: {table if options.output is None else _copy_out(table, options.output).resolve()}")
+    if options.output is None and len(tables) > 1:
+        print("popc: several sources need -o", file=sys.stderr)
+        return 2
+    print(f"table: {tables[0] if options.output is None else _copy_out(tables, options.output).resolve()}")
     return 0
+
+
+def _library(chosen: Path | None) -> Path:
+    if chosen is None:
+        from snnc.backends.emulator.build import library
+
+        chosen = library()
+    return chosen.resolve()
+
+
+def _codelets(sources: Sequence[Path]) -> list[Path]:
+    """Return the sources that are C++; assembly is left out with a note, its vertices cannot run here."""
+    from snnc.compiler.errors import BuildError
+
+    for source in sources:
+        if not source.is_file():
+            raise BuildError(f"{source}: no such file")
+        if source.suffix.lower() == ".s":
+            print(f"popc: {source.name} is assembly of an IPU and is left out", file=sys.stderr)
+    found = [source for source in sources if source.suffix.lower() != ".s"]
+    if not found:
+        raise BuildError("assembly of an IPU cannot run on the emulator; give the C++ form of the codelets")
+    return found
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from snnc.backends.poplar.equations import loads, needed, reads, statements
+from snnc.backends.poplar.equations import ZERO, load, loads, needed, reads, statements, store
 from snnc.backends.poplar.forward import BlockVertex, clock_fields, first_field
 from snnc.backends.poplar.gradient_windows import cleared, partial_fields, returned
 from snnc.backends.poplar.indexed import source_fields, table_body
@@ -64,6 +64,7 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
     stores = _state_adjoints(net, assembly, population, step, fields, places, zeros)
     sums = _parameter_sums(net, population, step, fields, zeros)
     ports = _delta_ports(net, population)
+    sent_to: list[Body] = []
     for port in ports:
         current = population.ports[port]
         own = assembly.cells(population.id, f"d_{current}_own", "1", f"gradient of a current of {population.label}")
@@ -74,8 +75,8 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
                 "Matrix", f"d_{current}", f'layout.matrix({population.id}, "d_{current}")', "the same, for its sources"
             )
             fields.append(vector("Output", "float", f"sent{port}", f"Layout::own({sent}, b)"))
-            stores.append({"name": f"sent{port}[c * samples + s]", "value": f"d_i{port}"})
-    results = [s["value"] for s in [*stores, *sums]]
+            sent_to.append({"name": f"sent{port}[c * samples + s]", "value": f"d_i{port}"})
+    results = [s["value"] for s in [*stores, *sent_to, *sums]]
     code = needed(population.kernel.backward, results)
     used = reads(code, results)
     for index, parameter in enumerate(step.parameters):
@@ -97,10 +98,11 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
         "loads": loads(used, places),
         "equations": statements(code),
         "stores": stores,
-        "sums": sums,
+        "sent": sent_to,
+        "sums": [{"text": _add_sum(s["name"], s["value"])} for s in sums],
         "incoming": [body for link in links for body in link.first_bodies()],
     }
-    BACKWARD.add(net, assembly, population, "backward", fields, body)
+    BACKWARD.add(net, assembly, population, "backward", fields, body, returns=bool(back))
 
 
 def _zero_of(net: Network, fields: list[Field], index: int, connection: ConnectionInfo, population: PopulationInfo) -> Body:
@@ -147,6 +149,11 @@ def _parameter_sums(net: Network, population: PopulationInfo, step: NeuronAdjoin
     return sums
 
 
+def _add_sum(place: str, value: str) -> str:
+    """C++ statement that adds values to one sum each, or all to the only one."""
+    return f"{place} += sum_of({value});" if place.endswith("[0]") else store(place, f"load<Real>(&{place}) + {value}")
+
+
 def _delta_ports(net: Network, population: PopulationInfo) -> list[int]:
     links = net.incoming(population.id)
     return sorted({c.port for c in links if net.weight_gradient(c.id) or net.input_gradient(c.id)})
@@ -186,9 +193,9 @@ def _outputs(
         if f"d_o{index}" not in used:
             continue
         place = f"d_output{index}[(static_cast<unsigned>(t) % ring{index}) * size + n]"
-        lines = [f"{place} = 0.0f;"] if ring else []
+        lines = [store(place, ZERO)] if ring else []
         lines += _record_lines(net, assembly, population, buffer, index, fields)
-        outputs.append({"index": index, "start": place if ring else "0.0f", "lines": lines})
+        outputs.append({"index": index, "start": load(place) if ring else ZERO, "lines": lines})
     return outputs
 
 
@@ -203,7 +210,7 @@ def _record_lines(net: Network, assembly: Assembly, population: PopulationInfo, 
         fields.append(vector("Input", "float", field, f"{cells}[b.index]"))
         lines += [
             f"if (t + {delay} < steps)",
-            f"  d_o{index} += {field}[(static_cast<unsigned long>(s) * steps + t + {delay}) * count + c];",
+            f"  d_o{index} += load<Real>(&{field}[(static_cast<unsigned long>(s) * steps + t + {delay}) * count + c]);",
         ]
     return lines
 
@@ -289,4 +296,4 @@ def _add_weight_round(net: Network, assembly: Assembly, population: PopulationIn
         "incoming": [link.body() for link in links],
         "partials": [link.body() for link in back],
     }
-    ROUND.add(net, assembly, population, "backward", fields, body)
+    ROUND.add(net, assembly, population, "backward", fields, body, returns=bool(back))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.resources
 import json
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +28,9 @@ from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
 from snnc.backends.poplar.streaming import add_streaming
 from snnc.backends.poplar.tables import initial_values, plan_tables, safetensors, safetensors_header
 from snnc.backends.project import Chunk, whole_folder, write_file
-from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP
+from snnc.compiler.mapping.block_codelets import ZERO
+from snnc.compiler.mapping.codelets import CLOCK_CODE
+from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost
 from snnc.compiler.mapping.plan_json import plan_to_json
 from snnc.compiler.mapping.streaming import ROW_BYTES
 from snnc.compiler.plan import Plan
@@ -99,8 +102,15 @@ def render(net: Network) -> dict[str, str]:
     )
     environment.filters["comment"] = comment_text
     environment.filters["c_string"] = c_string
+    environment.filters["code_bytes"] = partial(code_bytes, net.plan.target.instruction_bytes)
     names = {**{n: f"common/{n}" for n in COMMON}, **{n: f"poplar/{n}" for n in POPLAR}}
     return {name: environment.get_template(f"{path}.jinja").render(context) for name, path in names.items()}
+
+
+def code_bytes(each: int, cost: CodeletCost) -> list[tuple[str, int]]:
+    """Names and bytes of the constants with which a codelet tells the emulator its size, for instructions of `each` bytes."""
+    loops = [(f"code_bytes_{name}", each * number) for name, number in cost.loops]
+    return [("code_bytes", each * cost.instructions), *loops]
 
 
 def assemble(net: Network) -> tuple[Assembly, Body]:
@@ -120,7 +130,7 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
     add_streaming(net, assembly)
     add_clocks(net, assembly)
     if net.rounds or net.backward_rounds:
-        extras.append({"template": "further_windows", "cost": net.cost("decide")})
+        extras.append({"template": "further_windows", "cost": net.cost("decide"), "zero": ZERO})
     if net.training:
         loss = add_loss(net, assembly)
         optimizer = net.program.optimizer
@@ -162,6 +172,7 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in net.program.inputs],
         "clock": CLOCK,
         "row_bytes": ROW_BYTES,
+        "clock_cost": CLOCK_CODE,
         "indexed": bool(net.indexed),
         "summands": SUMMANDS,
         "sweep": {"events": EVENT_SWEEP, "values": VALUE_SWEEP, "samples": SAMPLE_SWEEP},
@@ -186,7 +197,7 @@ LOSS_TITLES: Final = {"loss_scores": "L1 scores", "loss_samples": "L1 loss"}
 
 def _compute_sets(net: Network) -> list[dict[str, str]]:
     first = {} if net.fused else {"relay_forward": "F1 relay"}
-    both = "F2 relays and neurons" if net.fused else "F2 neurons"
+    both = "F2 neurons and relays" if net.fused else "F2 neurons"
     names = {**first, **({JOIN: "F1b windows"} if joins(net) else {}), "forward_neurons": both}
     if net.rounds:
         names |= {

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from snnc.backends.poplar.equations import loads, needed, reads, statements
+from snnc.backends.poplar.equations import ZERO, loads, needed, reads, statements, store
 from snnc.backends.poplar.gradient_windows import near_code
 from snnc.backends.poplar.links import bus_fields, incoming, parameter_field, weight_fields
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
 from snnc.backends.poplar.recompute import KEPT, saved_slot, state_cells, state_slots
+from snnc.compiler.mapping.cost import partial_products
 from snnc.compiler.near import argument_name, with_arguments
 from snnc.compiler.step_operations import NeuronStep
 from snnc.compiler.step_program import PopulationInfo
@@ -27,12 +28,25 @@ class BlockVertex:
     cost: str
 
     def add(
-        self, net: Network, assembly: Assembly, population: PopulationInfo, group: str, fields: list[Field], body: Body, near: int = 0
+        self,
+        net: Network,
+        assembly: Assembly,
+        population: PopulationInfo,
+        group: str,
+        fields: list[Field],
+        body: Body,
+        near: int = 0,
+        *,
+        returns: bool = False,
     ) -> None:
-        """Add the codelet and the loop over all blocks to the section `group`; `near` outputs have a gradient window."""
+        """Add the codelet and the loop over all blocks to the section `group`.
+
+        `near` outputs have a gradient window; with `returns` it forms products for windows that go back to sources.
+        """
         shown, given = f"{population.id} {population.label}", tuple(fields)
         cost = net.cost(f"{self.cost}.{population.id}")
-        cost = replace(cost, neuron=cost.neuron + near * cost.near)
+        cost = replace(cost, neuron=cost.neuron + near * cost.near, pair=cost.pair + 2 * near * cost.near)
+        cost = cost.calling(partial_products(cost)) if returns else cost
         name = assembly.codelet(self.template, self.prefix, self.title, shown, given, cost, body)
         comment = f"{shown}: {self.title[:1].lower()}{self.title[1:]}"
         assembly.loop(group, VertexLoop(comment, "Block", "b", f"{population.id}.blocks", self.compute_set, name, "b.tile", given))
@@ -86,7 +100,14 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
         "pointers": pointers,
         "ports": ports,
         "incoming": [body for link in links for body in link.bodies()],
-        "masks": [{"index": o, "bits": _bits(net, population, step, o)} for o in masks],
+        "masks": [
+            {
+                "index": o,
+                "bits": _bits(net, population, step, o),
+                "names": [f"o{o}", *([argument_name(kernel.outputs[o])] if o in near else [])],
+            }
+            for o in masks
+        ],
         "loads": loads(used, places),
         "equations": statements(code),
         "stores": stores + sent,
@@ -206,7 +227,7 @@ def _records(net: Network, assembly: Assembly, population: PopulationInfo, step:
             "RECORD", output.record, f"{{STEPS, BATCH, {n}}}", f"{cells}.all", f"order_of_records({population.id}, STEPS, BATCH)", False
         )
         delay, place = output.source.delay, f"record{index}[(static_cast<unsigned long>(s) * steps + t) * count + c]"
-        before = [f"if (t < {delay})\n          {place} = 0.0f;"] if delay else []
+        before = [f"if (t < {delay})\n        {store(place, ZERO)}"] if delay else []
         records.append({"index": index, "delay": delay, "value": f"o{step.outputs.index(output.source.buffer)}", "before": before})
     return records
 

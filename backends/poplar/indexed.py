@@ -148,7 +148,8 @@ def _add_theta(net: Network, assembly: Assembly, found: IndexedConnection, at: i
     )
     _shown(net, assembly, found, "GRADIENT", "d_", "total", at + 1, writable=False)
     private = (
-        vector("InOut", "float", "sums", f"{sums}.range(g.begin, g.end)"),
+        vector("InOut", "float", "sums", f"{sums}[g.begin]"),
+        vector("Input", "float", "others", f"{sums}.range(g.begin + 1, g.end)"),
         number("count", f"{sums}.size(g.begin)"),
         number("parts", "g.end - g.begin"),
     )

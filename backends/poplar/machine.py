@@ -9,6 +9,8 @@ from snnc.compiler.target import Streaming, Target
 
 CONTROL_CYCLES: Final = 30.0
 """The part of a superstep's own cycles that the emulator counts without an exchange too (:class:`poplar::EmulatorModel`)."""
+CONTROL_CODE: Final = 700
+"""The part of a tile's fixed bytes that the emulator counts as control code, not as stack."""
 VERSION: Final = "ipu2"
 """What the emulator opens for machines of other makers; all of its sizes are replaced."""
 
@@ -17,6 +19,7 @@ def machine_context(target: Target) -> dict[str, Any]:
     """Return ``numbers`` (value and meaning, in the order of the C++ struct ``Machine``) and ``wires`` (from, to, bytes a second)."""
     far = target.streaming or Streaming(0, 0.0)
     control = min(CONTROL_CYCLES, target.superstep_cycles)
+    control_code = min(CONTROL_CODE, target.fixed_tile_bytes)
     numbers: list[tuple[str, str]] = [
         (c_string(target.device or VERSION), "version"),
         (str(target.chips), "IPUs"),
@@ -27,6 +30,8 @@ def machine_context(target: Target) -> dict[str, Any]:
         (repr(float(target.exchange_bytes_per_cycle)), "bytes that a tile receives in a cycle"),
         (repr(float(target.fragment_cycles)), "cycles for each fragment that it receives"),
         (str(target.fragment_code_bytes), "bytes of code for it"),
+        (str(control_code), "bytes of control code"),
+        (str(target.fixed_tile_bytes - control_code), "bytes of stack"),
         (repr(float(target.sync_cycles)), "cycles of a barrier on one IPU"),
         (repr(float(target.link_sync_cycles)), "cycles of a barrier over IPUs"),
         (repr(float(target.superstep_cycles - control)), "cycles to set up an exchange"),

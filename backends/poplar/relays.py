@@ -409,7 +409,7 @@ def _bus(net: Network, store: Store, index: int, bus: BusPlan, forward: bool, jo
         "index": index,
         "slot": slot(net, store, f"t{index}"),
         "joined": f"joins && shown{index} && t{index} == finished" if joins else "false",
-        "comment": f"Bus {bus.id}{': exact, further windows follow' if net.limited(bus) else ''}.",
+        "comment": f"Bus {index} of the source{': exact, further windows follow' if net.limited(bus) else ''}.",
         "all": "0u" if store.bits else f"shown{index} ? numbers[slot * samples + s] : 0",
         "copied": f"copy_ids(&ids[(slot * samples + s) * stored], &window{index}[s * room{index}], n, first, span)",
         "each": [],

@@ -142,7 +142,8 @@ def _neuron_counts(links: Sequence[Link], columns: Any, samples: Any, events: Ca
         "events": samples * sum(events(link) for link in dense if link.events),
         "rows": values * value_sweeps,
         "products": values * column_pairs(columns),
-        "neurons": samples * columns,
+        "neurons": samples * (columns % 2),
+        "pairs": samples * (columns // 2),
         "ids": samples * sum(events(link) for link in other if link.events),
         "elements": samples * columns * sum(not link.events for link in other),
     }

@@ -95,10 +95,25 @@ def store_bytes(
 
     `windowed` and `bits` as :func:`sequence_bytes` takes them.
     """
+    return sum(store_lives(source, buses, steps, mode, windowed, bits).values())
+
+
+def store_lives(
+    source: Source,
+    buses: Sequence[Bus],
+    steps: int,
+    mode: Mode,
+    windowed: frozenset[str] = frozenset(),
+    bits: Collection[Source] = (),
+) -> dict[str, int]:
+    """Return the same by lifetime (:data:`snnc.compiler.mapping.lifetimes.LIVES`)."""
     mine = [bus for bus in buses if bus.source == source]
-    returned = sum(bus.near_bytes + bus.returned_bytes for bus in mine if bus.id in windowed)
-    found = 4 * source.width + 2 * COUNT_BYTES if source.kind == "spikes" and not source.external else 0
-    return sequence_bytes(source, buses, steps, mode, windowed, bits) + found + sum(bus.window_bytes for bus in mine) + returned
+    return {
+        "sequence": sequence_bytes(source, buses, steps, mode, windowed, bits),
+        "forward": 4 * source.width + 2 * COUNT_BYTES if source.kind == "spikes" and not source.external else 0,
+        "windows": sum(bus.window_bytes for bus in mine),
+        "backward": sum(bus.near_bytes + bus.returned_bytes for bus in mine if bus.id in windowed),
+    }
 
 
 def bit_words(width: int) -> int:

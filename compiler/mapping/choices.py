@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.mapping.block_cycles import PARTS, step_cycles
-from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, received_bytes
+from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, most_bytes, received_bytes
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.gradient_counts import returned_buses
@@ -143,8 +143,8 @@ def _link(link: Link) -> object:
 
 def _choice(problem: Problem, layer: Layer, cut: Cut, *, even: bool) -> Choice:
     n = np.arange(1, layer.neurons + 1)
-    held = sum(block_bytes(problem, layer, cut, n, cut.samples(problem.batch)).values())
-    used = held + received_bytes(problem, layer, cut, n) + code_bytes_estimate(problem, layer, cut)
+    held = block_bytes(problem, layer, cut, n, cut.samples(problem.batch))
+    used = most_bytes(problem, held, received_bytes(problem, layer, cut, n)) + code_bytes_estimate(problem, layer, cut)
     return Choice(
         cut,
         np.maximum.accumulate(step_cycles(problem, layer, cut, n, even=even), axis=1),

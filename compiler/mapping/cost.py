@@ -8,7 +8,7 @@ expected counts into the same formula, :func:`worker_cycles`::
            + sweep   * sweeps + held * held                            sweeps over lists, and the columns that they keep in registers
            + (event * S + event_vector * ceil(columns / 2) + event_joined * J) * events
            + row     * rows  + product * products + dot * dots
-           + neuron  * neurons                                         neurons x samples
+           + neuron  * neurons + pair * pairs                          neurons x samples that run alone, or two at once
            + word    * words + word_hit * hits + id * ids + element * elements
            + (entry * V + entry_vector * ceil(columns / 2) + event_joined * L) * entries    partial products of windows of the backward pass
            + search  * searches                                        halvings in such a window, for the block's own neurons
@@ -75,15 +75,16 @@ codelet             samples    events     sweeps; rows / products     neurons   
 
 Each number is the instructions of the loop as its C++ is written, one issue each: 64-bit loads and stores, ``f32v2`` arithmetic on two
 floats, loads and stores that advance their pointer, one branch an iteration. Nothing is dual issued (a compiler's loop of load, load, add,
-store takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs), and the equations run one neuron at a time. Starting a vertex costs
+store takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs). Equations run for two neurons of a sample at once, loaded and stored
+one by one, as nothing makes their places even; the last of an odd number runs alone. Starting a vertex costs
 ``Target.vertex_start_cycles`` besides; a tile cycle serves one of its six workers, so a tile takes 6 cycles for each worker cycle. Counts
 of ``relay_*`` are those of one worker of the six that share the vertex.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -124,6 +125,7 @@ class CodeletCost:
     dot: int = 0
     """A product of two samples that are not one aligned load, besides `product`."""
     neuron: int = 0
+    pair: int = 0
     word: int = 0
     word_hit: int = 0
     id: int = 0
@@ -140,10 +142,28 @@ class CodeletCost:
     sample_value: int = 0
     choice: int = 0
     sample_choice: int = 0
+    loops: tuple[tuple[str, int], ...] = ()
+    """Loops over columns that it calls: name, instructions. They stand once on a tile, whoever calls them."""
 
-    def to_dict(self) -> dict[str, int]:
-        """Coefficients by name."""
+    def to_dict(self) -> dict[str, Any]:
+        """Coefficients by name, and the loops."""
         return asdict(self)
+
+    @property
+    def instructions(self) -> int:
+        """Instructions that it takes in a tile's memory beside :attr:`loops`: those of each loop body once (docs/decisions/0012)."""
+        numbers = {name: value for name, value in asdict(self).items() if name != "loops"}
+        return sum(value for name, value in numbers.items() if not (self.loops and name in OF_LOOPS))
+
+    def calling(self, *loops: tuple[str, int]) -> CodeletCost:
+        """The same with further loops."""
+        return replace(self, loops=tuple(sorted({*self.loops, *loops})))
+
+
+OF_LOOPS: Final = frozenset(
+    ("sweep", "held", "event", "event_vector", "event_joined", "row", "product", "unaligned", "dot", "entry", "entry_vector")
+)
+"""Coefficients of loops over columns, which stand apart."""
 
 
 def column_pairs(columns: Any) -> Any:
@@ -165,6 +185,7 @@ COUNTED: Final = {
     "unaligned": "unaligned",
     "dots": "dot",
     "neurons": "neuron",
+    "pairs": "pair",
     "words": "word",
     "hits": "word_hit",
     "ids": "id",
@@ -219,13 +240,57 @@ def network_costs(network: Network) -> dict[str, CodeletCost]:
     """As :func:`codelet_costs`, for a network that is described already."""
     costs = dict(_shared(network))
     for layer in network.layers:
-        costs[f"forward.{layer.id}"] = _forward(layer, network.training)
-        costs[f"gather.{layer.id}"] = _events_only(layer, held=2, event_vector=2)
+        read = {link.events for link in layer.incoming if link.dense}
+        learned = {link.events for link in layer.incoming if link.dense and link.weight_gradient}
+        costs[f"forward.{layer.id}"] = _forward(layer, network.training).calling(*_over_columns(read, held=2, pair=2, product=3))
+        costs[f"gather.{layer.id}"] = _events_only(layer, held=2, event_vector=2).calling(*_over_columns(read & {True}, 2, 2, 3))
         if network.training:
-            costs[f"backward.{layer.id}"] = _backward(layer)
-            costs[f"source_gradient.{layer.id}"] = _source_gradient(layer)
-            costs[f"weight_round.{layer.id}"] = _events_only(layer, held=1, event_vector=3)
+            costs[f"backward.{layer.id}"] = _backward(layer).calling(*_over_columns(learned, held=1, pair=3, product=4))
+            back = _source_gradient(layer)
+            dense = any(link.dense and link.input_gradient for link in layer.outgoing)
+            costs[f"source_gradient.{layer.id}"] = back.calling(*_over_samples(back)) if dense else back
+            costs[f"weight_round.{layer.id}"] = _events_only(layer, held=1, event_vector=3).calling(
+                *_over_columns(learned & {True}, 1, 3, 4)
+            )
     return costs
+
+
+# ---- loops that are compiled for every number of columns (samples) that a sweep may have, and once more for whole sweeps ---------------
+
+
+def _variants(most: int) -> tuple[int, ...]:
+    return (*range(1, 2 * most + 1), 2 * most)
+
+
+def _over_columns(events: Iterable[bool], held: int, pair: int, product: int) -> Iterator[tuple[str, int]]:
+    """Loops over events, or over rows of values, of a block that loads and stores so many times a column."""
+    way = "forward" if held > 1 else "backward"
+    for kind in events:
+        most, one, each = (EVENT_SWEEP, _EVENT, pair) if kind else (VALUE_SWEEP, _ROW, product)
+        yield f"{'events' if kind else 'values'}_{way}", sum(_variant(n, one, each, held) for n in _variants(most))
+
+
+def _variant(columns: int, one: int, pair: int, held: int) -> int:
+    joined = _JOINED if columns % 2 and columns > 1 else 0
+    return _SWEEP + one + pair * int(column_pairs(columns)) + joined + held * columns
+
+
+def _over_samples(cost: CodeletCost) -> tuple[tuple[str, int], tuple[str, int]]:
+    """Loops over outputs for some samples, and for some columns of one sample; each for aligned and other deltas."""
+    samples = dots = 0
+    for unaligned in (0, cost.unaligned):
+        samples += sum(
+            cost.sweep + cost.row + cost.product * int(column_pairs(n)) + cost.held * n + unaligned * (n // 2)
+            for n in _variants(SAMPLE_SWEEP)
+        )
+        dots += sum(cost.sweep + cost.dot + (cost.product + cost.held + unaligned) * n for n in (4, 2, 1))
+    return ("dots", dots), ("samples", samples)
+
+
+def partial_products(cost: CodeletCost) -> tuple[str, int]:
+    """The loop over entries of a window whose products with the deltas of a block's columns go back to the source."""
+    each = sum(cost.entry + cost.entry_vector * int(column_pairs(n)) + _JOINED + cost.held * n for n in range(1, 2 * VALUE_SWEEP + 1))
+    return "partial_products", each
 
 
 # ---- populations -----------------------------------------------------------------------------------------------------
@@ -265,6 +330,7 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
         row=_ROW,
         product=3,
         neuron=pair_cycles(kernel.forward) + loads + stores + fill + 2 + _sending(layer),
+        pair=pair_cycles(kernel.forward) + 2 * (loads + stores + fill + _sending(layer)) + 2,
         id=5,  # load, subtract the first, compare with the count, branch, advance; adds are counted as part of it
         element=3,  # two floats: load, load the current, add or multiply-add, store, advance
         near=6,  # two comparisons, and, not; shift and or into the mask
@@ -291,6 +357,7 @@ def _backward(layer: Layer) -> CodeletCost:
         row=_ROW,
         product=4,
         neuron=pair_cycles(kernel.backward) + loads + stores + sums + 2,
+        pair=pair_cycles(kernel.backward) + 2 * (loads + stores + sums) + 2,
         id=5,
         element=3,
         entry=8,  # load the id, multiply by the row's length, add the base, start the sum, add its halves, store, advance, branch
@@ -375,6 +442,7 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
     copy_ids = 3  # load, store and branch for a word of two 16-bit ids
     next_ids = 7  # load an id; store 16 bits: load the word, mask, shift, or, store; branch
     copy_floats = 2  # load, store and branch for two floats, rounded up
+    sums = ("sums", sum(2 + 2 * n for n in range(1, SUMMANDS + 1)))
     adam = 19  # load g, m, v, w; 12 products and sums; square root and division 10 each; store m, v, w, 0; halved
     return {
         # a piece: its nine numbers, addresses, two counts stored, loops; a run of words: pointers, loop set-up, test;
@@ -398,7 +466,7 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         "decide": CodeletCost(start=16, element=4),  # of a flag: load, test, or, branch
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float
         # private or gathered gradients, two elements at a time: of each pass over up to SUMMANDS of them load and store the sum; load, add
-        "update": CodeletCost(start=24, row=2, product=2, element=adam if network.moments == 2 else 5 + network.moments),
+        "update": CodeletCost(start=24, row=2, product=2, element=adam if network.moments == 2 else 5 + network.moments).calling(sums),
         # each column: its neurons, its place, a test for the worker's share; each of its rows: two bounds, two pointers; load, store
         "weight_rows": CodeletCost(start=24, lookup=6, row=10, element=2),
         "transpose": CodeletCost(start=16, element=3),

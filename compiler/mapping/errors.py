@@ -63,6 +63,8 @@ class TooBigError(SnncError):
     ----------
     needed, available
         Bytes on the fullest tile of the plan that comes closest, and what a tile has.
+    phase
+        The superstep in which that tile holds so much.
     tile, layer
         That tile (None when no placement could be made at all), and the author's name of the layer on it (empty for relays).
     category, category_bytes
@@ -80,19 +82,20 @@ class TooBigError(SnncError):
         needed: int = 0,
         available: int = 0,
         tile: int | None = None,
+        phase: str = "",
         layer: str = "",
         category: str = "",
         category_bytes: int = 0,
         knobs: tuple[Knob, ...] = (),
     ) -> None:
         super().__init__(text)
-        self.needed, self.available, self.tile, self.layer = needed, available, tile, layer
+        self.needed, self.available, self.tile, self.phase, self.layer = needed, available, tile, phase, layer
         self.category, self.category_bytes, self.knobs = category, category_bytes, knobs
 
     @property
     def data(self) -> dict[str, Any]:
         """Everything as JSON's types."""
-        names = ("needed", "available", "tile", "layer", "category", "category_bytes")
+        names = ("needed", "available", "tile", "phase", "layer", "category", "category_bytes")
         knobs = [{"options": dict(k.options), "bytes": k.bytes, "fits": k.fits, "chips": k.chips, "exact": k.exact} for k in self.knobs]
         return {**{name: getattr(self, name) for name in names}, "knobs": knobs}
 

@@ -124,32 +124,38 @@ def rows_read(layer: Layer, holdings: Holdings) -> Any:
     return sum(holdings(link, "source").total["read"] for link in links)
 
 
-def indexed_bytes(problem: Problem, layer: Layer, neurons: Any, samples: Any, shares: Any, holdings: Holdings) -> dict[str, Any]:
-    """Bytes of a tile by category: tables, copies of weights, private gradients for each of `shares`; without what it owns."""
-    found: dict[str, Any] = {TABLES: 0, "weights": 0, "gradients": 0}
+def indexed_bytes(
+    problem: Problem, layer: Layer, neurons: Any, samples: Any, shares: Any, holdings: Holdings
+) -> dict[tuple[str, str], Any]:
+    """Bytes by category and lifetime: tables, copies of weights, private gradients for each of `shares`; without what it owns."""
+    tables, weights, gradients = ((name, "always") for name in (TABLES, "weights", "gradients"))
+    private, copies = ("gradients", "shared gradients"), ("weights", "copies of numbers")
+    found: dict[tuple[str, str], Any] = dict.fromkeys((tables, weights, gradients, private, copies), 0)
     for link in layer.incoming:
         if link.indexed is not None:
             held = holdings(link.indexed, "target").total
-            found[TABLES] = found[TABLES] + held["bytes"]
-            found["weights"] = found["weights"] + FLOAT * held["size"]
+            found[tables] = found[tables] + held["bytes"]
+            copied = copies if link.weight_gradient else weights
+            found[copied] = found[copied] + FLOAT * held["size"]
             if link.chooses:
                 kept = samples if link.events else shares
-                found["weights"] = found["weights"] + FLOAT * neurons * kept
+                found[weights] = found[weights] + FLOAT * neurons * kept
                 if link.read_backward and problem.training:
-                    found["gradients"] = found["gradients"] + FLOAT * neurons * (2 * samples + (0 if link.events else shares))
+                    found[gradients] = found[gradients] + FLOAT * neurons * (2 * samples + (0 if link.events else shares))
             if link.weight_gradient:
-                found["gradients"] = found["gradients"] + FLOAT * shares * held["size"]
+                found[private] = found[private] + FLOAT * shares * held["size"]
     for link in layer.outgoing:
         if link.indexed is not None and link.input_gradient and problem.training:
             held = holdings(link.indexed, "source").total
-            found[TABLES] = found[TABLES] + held["bytes"]
-            found["weights"] = found["weights"] + FLOAT * held["size"]
+            found[tables] = found[tables] + held["bytes"]
+            copied = copies if link.weight_gradient else weights
+            found[copied] = found[copied] + FLOAT * held["size"]
     return {name: np.ceil(value).astype(np.int64) for name, value in found.items()}
 
 
-def owned_estimate(problem: Problem, layer: Layer, neurons: Any, replicas: int) -> dict[str, Any]:
-    """Bytes by category of weights that a tile owns, when all tiles of `layer` own alike."""
+def owned_estimate(problem: Problem, layer: Layer, neurons: Any, replicas: int) -> dict[tuple[str, str], Any]:
+    """Bytes by category and lifetime of weights that a tile owns, when all tiles of `layer` own alike."""
     links = [(link, link.indexed.owned * neurons / (layer.neurons * replicas)) for link in layer.incoming if link.indexed is not None]
     learned = sum(owned for link, owned in links if link.weight_gradient)
     numbers = {"weights": sum(owned for _, owned in links), "gradients": learned, "optimiser": problem.network.moments * learned}
-    return {name: np.ceil(FLOAT * number).astype(np.int64) for name, number in numbers.items()}
+    return {(name, "always"): np.ceil(FLOAT * number).astype(np.int64) for name, number in numbers.items()}

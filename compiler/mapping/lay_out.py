@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from snnc.compiler.mapping.block_cycles import block_cycles
-from snnc.compiler.mapping.block_memory import block_bytes
+from snnc.compiler.mapping.block_memory import block_bytes, most_bytes
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import Floats, Ints, split
 from snnc.compiler.mapping.placement import Placement
@@ -24,7 +24,7 @@ def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
     for layer in problem.network.layers:
         where = ranges[layer.id]
         cut = Cut(where.replicas, where.columns)
-        held[where.tiles] += sum(block_bytes(problem, layer, cut, where.tile_neurons, where.tile_samples).values())
+        held[where.tiles] += most_bytes(problem, block_bytes(problem, layer, cut, where.tile_neurons, where.tile_samples))
     rooms = {}
     for source in problem.network.sources:
         owner = source.owner if not source.external else next(link.target for link in problem.network.links if link.source == source)

@@ -8,8 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias
 
-import numpy as np
-
 from snnc.compiler.graph import Array
 from snnc.compiler.mapping.bounds import balance_bound, ideal_bound
 from snnc.compiler.mapping.buses import Bus, sequence_bytes
@@ -38,6 +36,8 @@ from snnc.compiler.target import Target
 Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
 FAR: Final = 1.5
 """Ways whose best placement is slower by this factor are given up before local search."""
+CLOSE: Final = 1.05
+"""Of two ways that share placements, the slower one goes to local search only when it is not slower by this factor."""
 MOST_FLIPS: Final = 8
 """With more sources than these, gradients come back to all of them in one way."""
 LABEL_BYTES: Final = 4
@@ -294,16 +294,24 @@ def _fused(search: Search) -> Iterator[Search]:
         return
     schedule = fused_schedule(problem.network, problem.schedule)
     if schedule is not None:
-        yield Search(replace(problem, fused=schedule)).run_given([search.best.layout.placement])
+        placement = search.best.layout.placement
+        found = Search(replace(problem, fused=schedule)).run_given([placement])
+        yield found if found.best is not None else found.run_as(placement)
 
 
 def _promising(found: Iterable[Search]) -> list[Search]:
-    """The fastest search of each way of gradients, but for ways that are far behind: local search may change their order."""
-    best: dict[frozenset[Source], Search] = {}
+    """The fastest search of each way of gradients, but for ways that are far behind: local search may change their order.
+
+    Of searches that differ only in whether relays and neurons take turns, the slower one as well when it is close.
+    """
+    best: dict[frozenset[Source], list[Search]] = {}
     for search in sorted(found, key=Search.cycles):
-        best.setdefault(search.problem.windowed, search)
-    fastest = min(search.cycles() for search in best.values())
-    return [search for search in best.values() if search.cycles() <= FAR * fastest]
+        same = best.setdefault(search.problem.windowed, [search])
+        fused = {(other.problem.fused is not None) for other in same}
+        if (search.problem.fused is not None) not in fused and search.cycles() <= CLOSE * same[0].cycles():
+            same.append(search)
+    fastest = min(same[0].cycles() for same in best.values())
+    return [search for same in best.values() for search in same if search.cycles() <= FAR * fastest]
 
 
 def _other_ways(fastest: Search, gradients: Gradients) -> Iterator[Search]:
@@ -322,7 +330,7 @@ def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
     found = _quickly(request) if quick else _fitting(request, SNNC, None)
     best = (min(found, key=Search.cycles) if quick else _refined(found, request, effort).settle()).best
     if best is not None:
-        return Trial(int(np.sum(list(best.memory.values()), axis=0).max()), best.layout.placement.chips)
+        return Trial(best.memory.largest, best.layout.placement.chips)
     nearest = _nearest(found)
     return Trial(bytes_at_least(nearest.problem) if nearest.misfit is None else nearest.misfit[0], 0)
 
@@ -354,7 +362,9 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
         connections=tuple(ConnectionPlan(link.id, problem.bus_of[link.id], link.delay, link.target) for link in problem.network.links),
         activity=dict(problem.activity),
         activity_source=activity_source,
-        memory={category: tuple(tiles.tolist()) for category, tiles in best.memory.items()},
+        memory={category: tuple(tiles.tolist()) for category, tiles in best.memory.at_peak.items()},
+        memory_over_time=tuple(best.memory.phases()),
+        unshared_bytes=int(best.memory.unshared[best.memory.tile]),
         phases=best.phases,
         loss_tiles=layout.loss_tiles,
         tile_cycles=cycles_by_tile(layout, steps),

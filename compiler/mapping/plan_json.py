@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from snnc.compiler.mapping.errors import PlanFileError
-from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, GradientPlan, PartialSum, Phase, Plan, PopulationPlan, Relay
+from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, GradientPlan, MemoryPhase, PartialSum, Phase, Plan, PopulationPlan, Relay
 from snnc.compiler.target import Target
 
 FORMAT: Final = "snnc plan 2"
@@ -34,6 +34,7 @@ _PLAIN: Final = (
     "segment",
     "streamed",
     "streaming_bytes",
+    "unshared_bytes",
     "latency",
 )
 _RELAY: Final = ("tile", "sample", "samples")
@@ -94,6 +95,7 @@ def plan_to_json(plan: Plan) -> str:
         "connections": [asdict(c) for c in plan.connections],
         "memory": {name: runs(tiles) for name, tiles in plan.memory.items()},
         "phases": [asdict(p) for p in plan.phases],
+        "memory_over_time": [asdict(m) for m in plan.memory_over_time],
         "loss_tiles": list(plan.loss_tiles),
         "tile_cycles": {name: runs(tiles) for name, tiles in plan.tile_cycles.items()},
     }
@@ -134,6 +136,7 @@ def plan_from_json(text: str) -> Plan:
                 ),
                 "connections": tuple(ConnectionPlan(**c) for c in data["connections"]),
                 "memory": {name: unruns(coded) for name, coded in data["memory"].items()},
+                "memory_over_time": tuple(MemoryPhase(**m) for m in data.get("memory_over_time", ())),
                 "phases": tuple(Phase(**p) for p in data["phases"]),
                 "parts": {name: tuple(ids) for name, ids in data.get("parts", {}).items()},
                 "loss_tiles": tuple(data["loss_tiles"]),

@@ -112,9 +112,22 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     )
 
 
+def _initial_states(layout: Layout) -> tuple[Step, ...]:
+    """The states before step 0 are copied to where the first step reads them; with recompute, they are a boundary that is restored."""
+    problem, held = layout.problem, np.zeros(layout.problem.target.tiles)
+    for layer in problem.network.layers:
+        where = layout.range_of(layer)
+        np.add.at(held, where.tiles, FLOAT * len(layer.kernel.states) * where.tile_neurons * where.tile_samples)
+    if problem.segment or not held.any():
+        return ()
+    local = local_copy_cycles(float(held.max()))
+    return (Step("forward: initial states", "forward", 1, Load(problem), Traffic.none(problem), local=local),)
+
+
 def _forward_steps(layout: Layout, runs: int) -> tuple[Step, ...]:
     """Relays, then neurons."""
     return (
+        *_initial_states(layout),
         _clock_copy(layout, "forward: start", "forward", 1 + (layout.problem.segments.rows > 0)),
         Step("forward: relays", "forward", runs, relay_load(layout, "masks"), with_clock(layout, masks_to_relays(layout))),
         *_joined_windows(layout, runs),
@@ -135,14 +148,17 @@ def _fused_steps(layout: Layout) -> tuple[Step, ...]:
     both.add(relays, problem.target.vertex_start_cycles + CLOCK)
     moved, counted = with_clock(layout, masks_to_relays(layout)), Traffic.none(problem)
     moved.merge(windows_to_blocks(layout))
-    send_to_all(layout, counted, 0, np.unique(relays[relays != 0]), FLOAT)
+    tiles, number = np.unique(relays[relays != 0], return_counts=True)
+    send_to_all(layout, counted, 0, tiles, FLOAT)
+    counted.add(tiles, FLOAT * (number - 1), number - 1)
     held = max(_masks_held(layout, layer) for layer in problem.network.layers)
     return (
+        *_initial_states(layout),
         _clock_copy(layout, "forward: start", "forward"),
-        Step("forward: counters", "forward", 1, Load(problem), counted),
+        Step("forward: counters", "forward", 1, Load(problem), counted, local=local_copy_cycles(FLOAT * int(np.sum(relays == 0)))),
         Step("forward: windows", "forward", runs, windows, nothing),
         Step("forward: masks", "forward", runs, Load(problem), nothing, local=local_copy_cycles(held)),
-        Step("forward: relays and neurons", "forward", runs, both, moved),
+        Step("forward: neurons", "forward", runs, both, moved),
     )
 
 
@@ -362,6 +378,16 @@ def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
         Step(f"{part}: further windows", part, rounds, round_load(layout, part), read),
         Step(f"{part}: next windows", part, rounds, _next_load(layout, part), shown),
     )
+
+
+def fragments_without_runs(layout: Layout) -> Floats:
+    """Fragments of further windows that nobody is expected to need: the program has their exchanges all the same."""
+    problem, found = layout.problem, np.zeros(layout.problem.target.tiles)
+    for backward in (False, True) if problem.training else (False,):
+        if problem.limited(backward=backward) and not round(problem.further_windows(backward=backward)):
+            for traffic in (windows_to_blocks(layout, backward=backward), Traffic.none(problem)):
+                found += with_clock(layout, traffic).fragments
+    return found
 
 
 def _next_load(layout: Layout, part: str) -> Load:

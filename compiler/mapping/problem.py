@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from snnc.compiler.graph import Array
-from snnc.compiler.mapping.buses import Bus, store_bytes
+from snnc.compiler.mapping.buses import Bus, store_bytes, store_lives
 from snnc.compiler.mapping.cost import CodeletCost
 from snnc.compiler.mapping.grouping import Floats
 from snnc.compiler.mapping.kept import Kept
@@ -124,6 +124,12 @@ class Problem:
         """Bytes a sample on a relay, by source."""
         sizes = {source: self.steps_stored(source) for source in self.network.sources}
         return {s: store_bytes(s, self.buses, steps, self.mode, self.windowed_buses, self.bits) for s, steps in sizes.items()}
+
+    @cached_property
+    def store_lives(self) -> Mapping[Source, Mapping[str, int]]:
+        """The same by lifetime."""
+        steps = {source: self.steps_stored(source) for source in self.network.sources}
+        return {s: store_lives(s, self.buses, n, self.mode, self.windowed_buses, self.bits) for s, n in steps.items()}
 
     def steps_stored(self, source: Source) -> int:
         """Steps that a relay has room for: of an input all, or those of a segment; of a population those of a segment and at boundaries."""

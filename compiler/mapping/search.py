@@ -14,9 +14,9 @@ import numpy as np
 from snnc.compiler.mapping.choices import Choice, all_within, choices
 from snnc.compiler.mapping.copies import weights_to_replicas
 from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.grouping import Floats, Ints
+from snnc.compiler.mapping.grouping import Floats
 from snnc.compiler.mapping.lay_out import lay_out
-from snnc.compiler.mapping.memory import bytes_before_pricing, memory_by_tile
+from snnc.compiler.mapping.memory import Memory, bytes_before_pricing, memory_of
 from snnc.compiler.mapping.placement import Placement, chip_counts, copy_counts, each_once, placements
 from snnc.compiler.mapping.predict import phase, supersteps
 from snnc.compiler.mapping.problem import Problem
@@ -52,7 +52,7 @@ class Priced:
     """A layout that fits, with its memory and its predicted phases."""
 
     layout: Layout
-    memory: dict[str, Ints]
+    memory: Memory
     phases: tuple[Phase, ...]
 
     @property
@@ -71,7 +71,7 @@ class Search:
         self._known: dict[tuple[int, bool], tuple[tuple[Choice, ...], ...]] = {}
         self.best: Priced | None = None
         self.priced = 0
-        self.misfit: tuple[int, Layout, dict[str, Ints]] | None = None
+        self.misfit: tuple[int, Layout, Memory] | None = None
         self._estimates: list[Priced] = []
         self._least_known = math.inf
         """Bytes of the best placement that misses before its supersteps are known; others like it are not priced."""
@@ -93,8 +93,8 @@ class Search:
 
     def _price(self, layout: Layout) -> bool:
         found = supersteps(layout)
-        memory = memory_by_tile(layout, found)
-        largest = int(np.sum(list(memory.values()), axis=0).max())
+        memory = memory_of(layout, found)
+        largest = memory.largest
         if largest > self.problem.target.tile_bytes:
             if self.misfit is None or largest < self.misfit[0]:
                 self.misfit = largest, layout, memory

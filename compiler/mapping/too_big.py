@@ -11,9 +11,9 @@ from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate,
 from snnc.compiler.mapping.choices import all_within, choices
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.errors import BaselineTooBigError, Knob, TooBigError
-from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.knobs import Attempt, find_knobs
-from snnc.compiler.mapping.memory import largest_category
+from snnc.compiler.mapping.lifetimes import fullest, stages_of
+from snnc.compiler.mapping.memory import Memory, largest_category
 from snnc.compiler.mapping.network import Layer
 from snnc.compiler.mapping.placement import Placement, each_once, placements
 from snnc.compiler.mapping.problem import Problem
@@ -35,33 +35,31 @@ _WHAT: Final = {
 }
 
 
-def too_big(
-    problem: Problem, misfit: tuple[int, Layout, dict[str, Ints]] | None, again: tuple[Request, Attempt] | None = None
-) -> TooBigError:
+def too_big(problem: Problem, misfit: tuple[int, Layout, Memory] | None, again: tuple[Request, Attempt] | None = None) -> TooBigError:
     """Say what was needed, what is there, where and what takes most; with a request and what plans one, also what helps."""
     there = problem.target.tile_bytes
     tile: int | None = None
     if misfit is not None:
         _, layout, memory = misfit
-        total = np.sum(list(memory.values()), axis=0)
-        tile = int(total.argmax())
-        needed = int(total[tile])
-        category, size = largest_category(memory, tile)
+        tile, needed = memory.tile, memory.largest
+        phase = memory.phase_of(tile)
+        category, size = largest_category(memory.at_peak, tile)
         owners = [layer for layer in problem.network.layers if layout.range_of(layer).replica_of(tile) is not None]
         label = owners[0].label if owners else ""
         who = f"tile {tile}" + (f" (layer {label!r})" if owners else _relayed(layout, tile))
     else:
-        layer, neurons, held = _closest(problem)
+        layer, neurons, phase, held = _closest(problem)
         label, needed = layer.label, sum(held.values())
         category, size = max(held.items(), key=lambda item: item[1])
         who = f"each tile of layer {label!r} ({neurons} of {layer.neurons} neurons on a tile)"
     knobs = find_knobs(again[0], needed, again[1]) if again is not None else ()
     return TooBigError(
-        f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes and has {there:,}. "
+        f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes in {phase!r} and has {there:,}. "
         f"Most of it, {size:,} bytes, is {_WHAT[category]}.{_advice(problem, knobs) if again is not None else ''}",
         needed=needed,
         available=there,
         tile=tile,
+        phase=phase,
         layer=label,
         category=category,
         category_bytes=size,
@@ -71,7 +69,7 @@ def too_big(
 
 def bytes_at_least(problem: Problem) -> int:
     """Bytes that tiles would have to have for some placement, where none can be made."""
-    return sum(_closest(problem)[2].values())
+    return sum(_closest(problem)[3].values())
 
 
 def _advice(problem: Problem, knobs: tuple[Knob, ...]) -> str:
@@ -98,8 +96,11 @@ def _relayed(layout: Layout, tile: int) -> str:
     return f" (relays of {'input ' + source.owner if layer is None else f'layer {layer.label!r}'})"
 
 
-def _closest(problem: Problem) -> tuple[Layer, int, dict[str, int]]:
-    """Layer that needs most, its neurons on a tile and their bytes, in the first placement that can be made as tiles get larger."""
+def _closest(problem: Problem) -> tuple[Layer, int, str, dict[str, int]]:
+    """Layer that needs most, its neurons on a tile, when they need most and their bytes then.
+
+    It is of the first placement that can be made as tiles get larger.
+    """
     options, room = choices(problem), problem.target.tile_bytes
     found: Placement | None = None
     while found is None:
@@ -109,21 +110,22 @@ def _closest(problem: Problem) -> tuple[Layer, int, dict[str, int]]:
     needs = []
     for layer, where in zip(problem.network.layers, found.ranges, strict=True):
         cut, neurons = Cut(where.replicas, where.columns), int(where.neurons.max())
-        held = {name: int(size) for name, size in block_bytes(problem, layer, cut, neurons, cut.samples(problem.batch)).items()}
-        held["exchange"] = int(received_bytes(problem, layer, cut, neurons))
-        held["code"] = code_bytes_estimate(problem, layer, cut)
-        needs.append((layer, neurons, held))
-    return max(needs, key=lambda item: sum(item[2].values()))
+        held = dict(block_bytes(problem, layer, cut, neurons, cut.samples(problem.batch)))
+        held["code", "always"] = np.int64(code_bytes_estimate(problem, layer, cut))
+        stages = stages_of(training=problem.training, segment=problem.segment)
+        needs.append((layer, neurons, *fullest(held, stages, received_bytes(problem, layer, cut, neurons))))
+    return max(needs, key=lambda item: sum(item[3].values()))
 
 
-def baseline_too_big(problem: Problem, strategy: str, misfit: tuple[int, Layout, dict[str, Ints]] | None) -> BaselineTooBigError:
+def baseline_too_big(problem: Problem, strategy: str, misfit: tuple[int, Layout, Memory] | None) -> BaselineTooBigError:
     """Say how many bytes the form of a baseline needs that misses by least."""
     assert misfit is not None, "a baseline has one form at least, and none fits"
     needed, _, memory = misfit
-    tile = int(np.sum(list(memory.values()), axis=0).argmax())
-    name, size = largest_category(memory, tile)
+    tile = memory.tile
+    name, size = largest_category(memory.at_peak, tile)
     return BaselineTooBigError(
-        f"the network does not fit on {problem.target.name} by the strategy {strategy!r}: tile {tile} needs {needed:,} bytes and has "
-        f"{problem.target.tile_bytes:,}. Most of it, {size:,} bytes, is {_WHAT[name]}. Try the strategy 'snnc'.",
+        f"the network does not fit on {problem.target.name} by the strategy {strategy!r}: tile {tile} needs {needed:,} bytes in "
+        f"{memory.phase_of(tile)!r} and has {problem.target.tile_bytes:,}. Most of it, {size:,} bytes, is {_WHAT[name]}. "
+        "Try the strategy 'snnc'.",
         needed,
     )

@@ -1,4 +1,4 @@
-"""Bytes of the fields of vertices: 4 for each field, 4 for the place in the list of a compute set's vertices."""
+"""Bytes of the constants that vertices read: where the parts of masks, pieces of a relay's workers and rows of weights lie."""
 
 from __future__ import annotations
 
@@ -6,46 +6,38 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups
-from snnc.compiler.mapping.network import Layer, learned_rows
-from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.grouping import Ints, ceil_div, column_groups
+from snnc.compiler.mapping.relay_cycles import mask_rows
+from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.traffic import Layout
 
-FIELD: Final = 4
-UPDATE: Final = 13
-"""Fields of the vertices that sum a parameter's private gradients and update it."""
-RELAY: Final = 36
-"""Fields of a relay's vertices, forward and backward."""
+WORD: Final = 4
 PIECE: Final = 9
 """Numbers that tell a worker of a relay which part of a mask to look through."""
 
 
-def vertex_bytes(layout: Layout) -> Ints:
-    """Bytes on every tile."""
-    problem = layout.problem
-    fields: Ints = np.zeros(problem.target.tiles, dtype=np.int64)
-    for layer in problem.network.layers:
-        where = layout.range_of(layer)
-        groups = column_groups(where.tile_neurons, where.columns)
-        shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-        fields[where.tiles] += groups * (shares * _of_block(problem, layer) + UPDATE * len(learned_rows(layer)) * problem.training)
+def constant_bytes(layout: Layout) -> Ints:
+    """Bytes on every tile, without the tables of indexed connections and the places of a loss's classes."""
+    problem, workers = layout.problem, layout.problem.target.workers
+    words: Ints = np.zeros(problem.target.tiles, dtype=np.int64)
     for source, relays in layout.relays.items():
-        tiles, samples = np.array([(relay.tile, relay.samples) for relay in relays], dtype=np.int64).T
-        fields[tiles] += RELAY
-        if not source.external and source.kind == "spikes":
-            fields[tiles] += (samples + problem.target.workers) * PIECE + layout.range_by_id(source.owner).width
-    found: Ints = FIELD * fields
-    return found
+        if source.external:
+            continue
+        rows = mask_rows(problem, source, layout.range_by_id(source.owner))
+        for relay in relays:
+            if source.kind != "spikes":
+                words[relay.tile] += rows.tiles + 1
+                continue
+            pieces = sum(ceil_div((w + 1) * relay.samples, workers) - w * relay.samples // workers for w in range(workers))
+            words[relay.tile] += rows.all + 2 * (workers + 1 + PIECE * pieces)
+    for layer in problem.network.layers if problem.training else ():
+        for link in layer.outgoing:
+            if problem.copies(link) and link.dense:
+                words[layout.range_of(layer).tiles] += _runs(layout.range_by_id(link.target))
+    return WORD * words
 
 
-def _of_block(problem: Problem, layer: Layer) -> int:
-    """Fields of a block's vertices: iteration and sizes; list, length, room, rows and weights of each connection; what neurons have."""
-    kernel = layer.kernel
-    own = len(kernel.states) + len(kernel.inputs) + layer.neuron_parameters + layer.scalar_parameters
-    found = 7 + 5 * len(layer.incoming) + own + layer.records + len(layer.sent)
-    if not (problem.training and layer.gradient):
-        return found
-    found += 7 + 5 * sum(link.weight_gradient for link in layer.incoming) + own + len(kernel.history) + len(kernel.saved)
-    found += 2 * len(layer.sent) + layer.records
-    back = sum(problem.copies(link) for link in layer.outgoing)
-    return found + (11 + 5 * back if back else 0)
+def _runs(where: TileRange) -> int:
+    """Numbers that tell where the rows of weights of a replica's tiles lie: runs of tiles that hold as many neurons each."""
+    first = np.append(True, np.diff(where.neurons) != 0)
+    return int((3 + column_groups(where.neurons, where.columns))[first].sum())

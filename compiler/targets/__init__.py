@@ -36,7 +36,8 @@ def target_text(name_or_path: str | Path) -> str:
         source = Path(name_or_path)
         if not source.is_file():
             raise UnknownTargetError(
-                f"the target {text!r} is not known; snnc knows cpu (this processor), reference, {', '.join(target_names())}, or give the path of a TOML file of your own."
+                f"the target {text!r} is not known; snnc knows cpu (this processor), reference, {', '.join(target_names())}, "
+                "or give the path of a TOML file of your own."
             )
     try:
         return source.read_text(encoding="utf-8")

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 from plans import made_plan, population
 
-from snnc.compiler.plan import BusPlan, ConnectionPlan, Phase, Plan, Relay
+from snnc.compiler.mapping.errors import ReportOptionError
+from snnc.compiler.plan import BusPlan, ConnectionPlan, MemoryPhase, Phase, Plan, Relay
 from snnc.compiler.target import Host, Links
 from snnc.compiler.targets import load_target
 from snnc.inspect import Subject
 from snnc.inspect.limits import amount
 from snnc.inspect.occupancy import over_time
 from snnc.inspect.places import FREE, RELAYED, locate
+from snnc.inspect.profile import read_profile
 from snnc.inspect.timeline import parts, whole_step
 from snnc.inspect.view import build_view, ranges
 
@@ -154,11 +156,35 @@ def test_places_are_read_off_the_blocks() -> None:
     assert places.replica[[0, 8, 4]].tolist() == [0, 1, 0]
 
 
-def test_memory_over_time_has_gradients_only_in_the_backward_pass() -> None:
-    forward, loss, backward = over_time(hand())
-    assert (forward.tile, forward.bytes) == (0, {"weights": 1000, "gradients": 0, "exchange": 2000})
-    assert (loss.tile, loss.total) == (0, 1000)
-    assert (backward.tile, backward.bytes) == (1, {"weights": 1000, "gradients": 9000, "exchange": 80})
+def test_memory_over_time_is_that_of_the_plan_beside_what_was_emulated() -> None:
+    phases = (
+        MemoryPhase("forward: neurons", "forward", {"weights": 1000, "gradients": 0}, {"weights": 5000, "gradients": 0}),
+        MemoryPhase("backward: neurons", "backward", {"weights": 1000, "gradients": 9000}, {"weights": 5000, "gradients": 9000}),
+    )
+    forward, backward = over_time(replace(hand(), memory_over_time=phases), {"backward: neurons": 10_100})
+    assert (forward.tile, forward.bytes, forward.total, forward.all_tiles) == (1, {"weights": 1000, "gradients": 0}, 1000, 5000)
+    assert forward.emulated is None
+    assert (backward.total, backward.all_tiles, backward.emulated) == (10_000, 14_000, 10_100)
+
+
+def test_a_plan_without_memory_over_time_shows_its_peak() -> None:
+    (moment,) = over_time(hand())
+    assert (moment.phase, moment.tile, moment.total) == ("peak", 1, max(hand().tile_memory))
+
+
+def test_emulated_memory_is_read_by_superstep_of_the_last_program() -> None:
+    points = [
+        {"program": 0, "name": "U2 weights", "bytes": 7},
+        {"program": 1, "name": "F2 neurons", "bytes": 100},
+        {"program": 1, "name": "B2 neurons", "bytes": 130},
+        {"program": 1, "name": "U2 weights", "bytes": 90},
+        {"program": 2, "name": "between runs", "bytes": 60},
+    ]
+    emulation = read_profile(hand(), {"steps": [], "memory_over_time": points})
+    assert emulation is not None
+    assert emulation.fullest == {"forward: neurons": 100, "backward: neurons": 130}
+    with pytest.raises(ReportOptionError, match="memory_over_time"):
+        read_profile(hand(), {"steps": [], "memory_over_time": [{"program": 0, "name": "F2"}]})
 
 
 def test_the_timeline_adds_up_to_the_plan() -> None:

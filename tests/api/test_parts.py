@@ -128,6 +128,23 @@ def test_measured_activity_is_dealt_out_over_the_parts():
     assert all(12 * found.rates[b].sum() / rates.sum() <= found.peak[b] <= 12 for b in own)
 
 
+def test_counts_of_every_step_and_sample_are_dealt_out_over_the_parts():
+    program, whole = parter()
+    hidden = next(p for p in program.populations if p.label == "hidden")
+    buffer = next(iter(hidden.output_buffers.values()))
+    counted = np.random.default_rng(0).integers(0, 9, (200, 4))
+    rates = np.full(40, counted.mean() / 40)
+    parts = whole.apply(whole.parting(4))
+    given = Activity({buffer: rates[0]}, {buffer: 8}, "measured", rates={buffer: rates}, counts={buffer: counted})
+    found, again = activity_of(parts, given), activity_of(parts, given)
+    own = [b for b, place in parts.between.buffers.items() if place.whole == buffer]
+    assert set(own) <= set(found.counts)
+    assert (sum(found.counts[b] for b in own) == counted).all()
+    for b in own:
+        assert found.counts[b].mean() == pytest.approx(found.rates[b].sum(), rel=0.15)
+        assert (found.counts[b] == again.counts[b]).all()
+
+
 def test_busy_neurons_weigh_more():
     program, _ = parter()
     hidden = next(p for p in program.populations if p.label == "hidden")

@@ -28,7 +28,6 @@ CASES = {
     "one tile": (deep, machine(1), {"batch": 2}),
     "four tiles": (deep, machine(4), {"batch": 7}),
     "dense gradients": (deep, machine(30), {"batch": 16, "gradients": "dense", "window": None}),
-    "many tiles": (deep, machine(120), {"batch": 16, "placer": undivided(1)}),
     "replicas over two chips": (branches, machine(24, 2), {"batch": 7, "placer": anywhere(np.random.default_rng(4))}),
     "branches": (branches, machine(5), {"batch": 5}),
     "what is dropped": (deep, machine(9), {"batch": 5, "mode": "drop", "capacity": 64}),
@@ -43,7 +42,7 @@ def test_gradients_equal_those_of_the_reference(name):
     assert case.worst_error() <= 1e-5
 
 
-@pytest.mark.parametrize("name", ["four tiles", "dense gradients", "replicas over two chips"])
+@pytest.mark.parametrize("name", ["four tiles", "replicas over two chips"])
 def test_phases_take_what_was_predicted(name):
     make, target, options = CASES[name]
     graph = make(np.random.default_rng(3))
@@ -60,7 +59,7 @@ def test_phases_take_what_was_predicted(name):
     assert emulated.complete
     predicted = {p.name: p.runs * (p.compute + p.sync + p.exchange) for p in case.plan.phases}
     found = {name: sum(cycles.values()) for name, cycles in emulated.phases.items()}
-    forward = {"forward: counters", "forward: windows", "forward: masks", "forward: relays and neurons"}
+    forward = {"forward: counters", "forward: windows", "forward: masks", "forward: neurons"}
     assert forward <= found.keys()
     assert {name: predicted[name] for name in forward} == pytest.approx({name: found[name] for name in forward}, rel=0.05)
     assert sum(predicted.values()) == pytest.approx(engine.profile()["emulator"]["cycles_last_run"], rel=0.05)
@@ -69,7 +68,7 @@ def test_phases_take_what_was_predicted(name):
 def test_both_ways_give_the_same_numbers():
     graph, seen = deep(np.random.default_rng(3)), []
     for fused in (False, True):
-        case = Windowed(graph, machine(9), placer=undivided(8), fused=fused)
+        case = Windowed(graph, machine(20), placer=undivided(12), fused=fused)
         engine = case.open()
         engine.train_batch(*case.data(0), 1e-3)
         seen.append(engine.gradients())

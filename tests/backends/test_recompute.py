@@ -181,7 +181,7 @@ def test_a_plan_that_fits_only_in_segments_trains_as_the_reference_does(tmp_path
         assert np.linalg.norm(gradients[parameter] - wanted) <= 1e-5 * np.linalg.norm(wanted), parameter
     profile = engine.profile()["emulator"]
     check_runs(plan, profile)
-    held = profile["per_tile"]["memory"]
+    held = profile["per_tile"]["peak"]
     planned = np.sum([tiles for name, tiles in plan.memory.items() if name not in ("code", "exchange")], axis=0)
     np.testing.assert_allclose(held["variables"], planned, rtol=0.03)
     assert max(held["total"]) <= 178_000

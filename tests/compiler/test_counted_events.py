@@ -59,7 +59,8 @@ def forward_cycles(plan: Plan, made: StepProgram, population: str, stage: int, b
         return plan.target.vertex_start_cycles + cost.idle
     links = len(events) * block.samples
     sweeps = links * -(-((block.count + 1) // 2) // 6)
-    counts = {"sweeps": sweeps, "held": links * block.count, "events": sum(events), "neurons": block.samples * block.count}
+    counts = {"sweeps": sweeps, "held": links * block.count, "events": sum(events)}
+    counts |= {"pairs": block.samples * (block.count // 2), "neurons": block.samples * (block.count % 2)}
     return plan.target.vertex_start_cycles + float(worker_cycles(cost, columns=block.count, samples=block.samples, **counts))
 
 
@@ -96,14 +97,14 @@ def test_forward_compute_is_that_of_the_busiest_tile_of_every_iteration(net, til
     counts = counts_of(made, steps, batch)
     mean = {name: float(some.mean()) / math.prod(made.buffers[name].shape) for name, some in counts.items()}
     target = replace(machine(tiles, chips), tile_bytes=1 << 26)
-    plan = make_plan(made, target, steps=steps, batch=batch, activity=mean, counts=counts, capacity=10_000, effort=0)
+    plan = make_plan(made, target, steps=steps, batch=batch, activity=mean, counts=counts, capacity=10_000, effort=0, fused=False)
     assert phase_of(plan, "forward: neurons").compute == pytest.approx(forward_neurons(plan, made, counts))
 
 
 def test_several_measured_batches_are_averaged() -> None:
     made, steps, batch = deep(), 9, 4
     counts = counts_of(made, steps, 3 * batch)
-    plan = make_plan(made, machine(6), steps=steps, batch=batch, counts=counts, capacity=10_000, effort=0)
+    plan = make_plan(made, machine(6), steps=steps, batch=batch, counts=counts, capacity=10_000, effort=0, fused=False)
     wanted = np.mean([forward_neurons(plan, made, counts, number) for number in range(3)])
     assert phase_of(plan, "forward: neurons").compute == pytest.approx(float(wanted))
 

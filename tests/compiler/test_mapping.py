@@ -186,7 +186,7 @@ def test_cycles_of_the_forward_neurons_of_w1_are_what_a_hand_computation_gives()
         tile = population.starts[0]
         largest = max((b.count, b.samples) for b in population.blocks if b.tile == tile)
         events = largest[1] * 0.05 * inputs
-        neuron = largest[0] * largest[1] * cost.neuron + largest[1] * cost.sample
+        neuron = largest[1] * (largest[0] // 2 * cost.pair + largest[0] % 2 * cost.neuron + cost.sample)
         lists = sum(c.target == population.id for c in plan.connections) * largest[1] * (cost.sweep + cost.held * largest[0])
         event = event_by_walking_its_columns(largest[0], cost.event, cost.event_vector, cost.event_joined)
         draws = len({(b.sample, b.samples) for b in population.blocks})

@@ -10,6 +10,8 @@ import pytest
 from snnc.backends.emulator import build
 
 CASES = Path(__file__).parent / "cases"
+WITH_LIBRARIES = ("poplibs",)
+"""Cases that need PopLibs."""
 
 
 class Cases:
@@ -22,7 +24,7 @@ class Cases:
         output = self.folder / name
         if not output.exists():
             flags = ["-O0", "-Wall", "-Wextra", "-Werror", f'-DCODELETS="{CASES / "codelets.cpp"}"']
-            build.compile_program([CASES / f"{name}.cpp"], output, flags=flags)
+            build.compile_program([CASES / f"{name}.cpp"], output, flags=flags, complete=name in WITH_LIBRARIES)
         return output
 
     def run(self, name: str, *arguments: object, stdin: str = "", **environment: str) -> str:

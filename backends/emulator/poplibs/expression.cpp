@@ -331,7 +331,7 @@ ElementProgram compileExpression(const popops::expr::Expr &expression, const std
 std::uint64_t elementCycles(const ElementProgram &program, std::size_t n, bool inPlace) {
   // The loads and the store of one vector, which every loop of the table holds.
   constexpr unsigned traffic = 2;
-  const bool isHalf = program.output == poplar::HALF;
+  const bool isHalf = program.inputs.empty() ? program.output == poplar::HALF : program.inputs[0] == poplar::HALF;
   std::uint64_t cycles = isHalf ? 26 : 29;
   std::size_t operations = 0;
   for (const Instruction &in : program.code) {

@@ -95,8 +95,8 @@ std::uint64_t sliceCycles(const Graph &graph, const Slicing &s) {
   const std::uint64_t workers = graph.getTarget().getNumWorkerContexts();
   const std::uint64_t vectors = (s.width * s.type.size() + 7) / 8;
   if (s.count == 1) {
-    const std::uint64_t perWorker = (vectors + workers - 1) / workers;
-    return std::max<std::uint64_t>(403, 25 + workers * (39 + (24 + 2 * (perWorker / 2)) * s.size));
+    const std::uint64_t perWorker = (s.width + workers - 1) / workers * s.type.size() / 8;
+    return std::max<std::uint64_t>(403, 25 + workers * (39 + (24 + 2 * perWorker) * s.size));
   }
   const std::uint64_t share = (std::uint64_t(s.count) * s.size + workers - 1) / workers;
   return sharedCycles(graph, 30 + share * (19 + vectors * (s.kind == SliceKind::Read || s.kind == SliceKind::Write ? 2 : 3)));

@@ -173,6 +173,9 @@ void CodeletLibrary::loadTable(const std::string &path) {
       // A type that exists already keeps its address: vertices point to it.
       if (!types_.emplace(entry->name, std::move(entry)).second)
         type = nullptr;
+    } else if (words.size() == 3 && words[0] == "code") {
+      if (type)
+        type->sharedCode.emplace_back(words[1], std::uint32_t(std::stoul(words[2])));
     } else if (words.size() == 8 && words[0] == "field") {
       if (type)
         type->fields.push_back({words[1], std::uint32_t(std::stoul(words[2])), kindOf(words[3]), directionOf(words[4]), typeOf(words[5]),

@@ -35,6 +35,8 @@ struct VertexType {
   bool wholeTile = false;
   std::uint32_t size;
   std::uint32_t codeBytes;
+  /// Functions that several types call: name and bytes.
+  std::vector<std::pair<std::string, std::uint32_t>> sharedCode;
   void (*compute)(void *);
   std::vector<Field> fields;
   /// What every vertex of a built-in type begins with, and what that points to.

@@ -3,7 +3,9 @@
 #include <poplar/exceptions.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 
 #include "engine_data.hpp"
@@ -45,18 +47,54 @@ void requireSize(const HostAccess &access, const std::string &handle, std::ptrdi
                                   " bytes, not " + std::to_string(bytes));
 }
 
-std::unique_ptr<EngineData> makeEngine(const std::shared_ptr<GraphData> &graph, ArrayRef<program::Program> programs) {
+bool isSet(const char *variable) {
+  const char *text = std::getenv(variable);
+  return text && std::atoi(text) != 0;
+}
+
+/// As Graphcore's model does where it is told to.
+bool allowsTooMuch(const OptionFlags &options) {
+  return isSet("SNNC_LENIENT_MEMORY") || (options.contains("debug.allowOutOfMemory") && options.at("debug.allowOutOfMemory") == "true");
+}
+
+/// A buffer for each stream of its own lets the host run ahead, unless it is told not to.
+bool prefetches(const OptionFlags &options) {
+  const auto is = [&](const char *option, const char *value) { return options.contains(option) && options.at(option) == value; };
+  return is("exchange.streamBufferOverlap", "none") && !is("exchange.enablePrefetch", "false");
+}
+
+/// Where the profile is written when the engine ends: $SNNC_PROFILE, or by the autoReport options; else nowhere.
+std::string profilePath(const OptionFlags &options) {
+  if (const char *path = std::getenv("SNNC_PROFILE"))
+    return path;
+  const auto wants = [&](const char *option) { return options.contains(option) && options.at(option) == "true"; };
+  if (!wants("autoReport.all") && !wants("autoReport.outputExecutionProfile"))
+    return "";
+  return (options.contains("autoReport.directory") ? options.at("autoReport.directory") : std::string(".")) + "/profile.json";
+}
+
+std::unique_ptr<EngineData> makeEngine(const std::shared_ptr<GraphData> &graph, ArrayRef<program::Program> programs, bool lenient) {
   auto engine = std::make_unique<EngineData>(graph);
   takeRemotes(*engine);
+  if (checksUndefined())
+    engine->undefined = std::make_unique<UndefinedElements>(*graph);
   lowerPrograms(*engine, programs);
   planHandles(*engine);
-  accountMemory(*engine);
+  try {
+    accountMemory(*engine);
+  } catch (const graph_memory_allocation_error &error) {
+    if (!lenient)
+      throw;
+    std::cerr << "warning: " << error.what() << "\n";
+  }
   return engine;
 }
 
 void initialise(EngineData &engine) {
   engine.storage.initialise(*engine.graph);
   spoil(engine, engine.deadAtStart);
+  if (engine.undefined)
+    engine.undefined->clear();
   for (std::uint32_t variable : engine.graph->replicaIndices)
     std::memcpy(engine.storage.base(variable), &engine.replica, sizeof engine.replica);
   for (const auto &step : engine.supersteps)
@@ -69,11 +107,25 @@ void initialise(EngineData &engine) {
 Engine::Engine(const Graph &graph, const program::Program &program, const OptionFlags &options)
     : Engine(graph, ArrayRef<program::Program>(&program, 1), options) {}
 
-Engine::Engine(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &) {
-  core::mapOwnedConstants(graph.data());
-  data_ = core::makeEngine(graph.sharedData(), programs);
-  for (unsigned replica = 1; replica < graph.getReplicationFactor(); ++replica)
-    data_->others.push_back(core::makeEngine(graph.sharedData(), programs));
+Engine::Engine(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &options) {
+  build(graph.sharedData(), programs, options);
+}
+
+Engine::Engine(const Executable &executable, const OptionFlags &options) {
+  if (!executable.valid())
+    throw runtime_error("an engine was made from an executable that holds nothing");
+  OptionFlags merged = executable.options();
+  for (const auto &flag : options)
+    merged.set(flag.first, flag.second);
+  build(executable.graph(), executable.programs(), merged);
+}
+
+void Engine::build(std::shared_ptr<core::GraphData> graph, ArrayRef<program::Program> programs, const OptionFlags &options) {
+  core::mapOwnedConstants(*graph);
+  const bool lenient = core::allowsTooMuch(options);
+  data_ = core::makeEngine(graph, programs, lenient);
+  for (unsigned replica = 1; replica < graph->replicas; ++replica)
+    data_->others.push_back(core::makeEngine(graph, programs, lenient));
   data_->replicas = {data_.get()};
   for (const auto &other : data_->others)
     data_->replicas.push_back(other.get());
@@ -81,11 +133,25 @@ Engine::Engine(const Graph &graph, ArrayRef<program::Program> programs, const Op
     data_->replicas[replica]->replica = replica;
     data_->replicas[replica]->replicas = data_->replicas;
   }
+  data_->profilePath = core::profilePath(options);
+  for (core::EngineData *replica : data_->replicas)
+    replica->prefetches = core::prefetches(options);
+}
+
+Executable compileGraph(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &options, ProgressFunc progress) {
+  // What an engine would refuse is refused here.
+  Engine(graph, programs, options);
+  if (progress)
+    progress(1, 1);
+  return Executable(graph.sharedData(), programs.cloneAsVector(), options);
 }
 
 Engine::Engine(Engine &&) noexcept = default;
 Engine &Engine::operator=(Engine &&) noexcept = default;
-Engine::~Engine() = default;
+Engine::~Engine() {
+  if (data_ && data_->loaded && !data_->profilePath.empty())
+    std::ofstream(data_->profilePath) << core::collectProfile(*data_).toJson() << "\n";
+}
 
 void Engine::load(const Device &device) {
   const Target &ours = data_->graph->target, &theirs = device.getTarget();

@@ -16,6 +16,7 @@
 #include "program_data.hpp"
 #include "storage.hpp"
 #include "superstep.hpp"
+#include "undefined.hpp"
 
 namespace poplar::core {
 
@@ -136,6 +137,8 @@ struct EngineData {
   std::vector<EngineData *> replicas;
   std::vector<std::unique_ptr<EngineData>> others;
   unsigned replica = 0;
+  /// Whether callbacks are asked ahead of time.
+  bool prefetches = true;
   std::map<std::string, HostAccess> handles;
   std::vector<StreamConnection> connections;
   std::vector<TileMemory> memory;
@@ -146,6 +149,11 @@ struct EngineData {
   Executor executor;
   std::ostream *printStream;
   bool loaded = false;
+  /// Which elements hold nothing, where that is checked; and what operations touch, by their numbers.
+  std::unique_ptr<UndefinedElements> undefined;
+  std::map<std::uint32_t, std::pair<std::vector<Block>, std::vector<Block>>> touched;
+  /// Where the profile goes when the engine ends.
+  std::string profilePath;
   /// Device cycles of the run in progress or of the last one; of all runs; of control programs; of host transfers.
   double runCycles = 0, totalCycles = 0, controlCycles = 0, hostCycles = 0;
   std::uint64_t controls = 0;

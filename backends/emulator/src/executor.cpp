@@ -1,5 +1,6 @@
 #include "executor.hpp"
 
+#include "bounds.hpp"
 #include "workers.hpp"
 
 #include <algorithm>
@@ -69,7 +70,7 @@ std::uint64_t callMulti(const Superstep &step, const VertexCall &call, unsigned 
 Executor::Executor(const Target &target)
     : workers_(target.getNumWorkerContexts()), supervisorCycles_(target.getEmulatorModel().supervisorCycles),
       startCycles_(std::uint64_t(target.getEmulatorModel().vertexStartCycles)),
-      threshold_(chosenThreshold()), apart_(checksWorkers()), pool_(Pool::defaultThreads()), threads_(pool_.threads()) {}
+      threshold_(chosenThreshold()), apart_(checksWorkers()), guarded_(checksBounds()), pool_(Pool::defaultThreads()), threads_(pool_.threads()) {}
 
 std::uint64_t Executor::cyclesOf(const VertexCall &call, std::uint64_t counted, Thread &thread) const {
   if (counted)
@@ -106,6 +107,8 @@ double Executor::runGroup(const Superstep &step, const TileGroup &group, Thread 
       *edge->slot = scratch + edge->scratchOffset;
       gatherEdge(*edge, &step.strips[edge->firstStrip], scratch + edge->scratchOffset);
     }
+    if (guarded_)
+      setGuards(step, call, scratch, thread.sums);
     if (call.multi) {
       const std::uint64_t counted = callMulti(step, call, workers_, apart_);
       serial += counted ? double(workers_ * (counted + startCycles_)) + supervisorCycles_ : double(cyclesOf(call, 0, thread));
@@ -119,6 +122,8 @@ double Executor::runGroup(const Superstep &step, const TileGroup &group, Thread 
       call.compute(call.state);
       thread.workerCycles.push_back(cyclesOf(call, snnc_worker_cycles, thread));
     }
+    if (guarded_)
+      checkGuards(step, call, scratch, thread.sums);
     for (const StagedEdge *edge = first; edge != last; ++edge)
       if (edge->writes)
         scatterEdge(*edge, &step.strips[edge->firstStrip], scratch + edge->scratchOffset);
@@ -146,8 +151,8 @@ void Executor::work(void *context, std::uint32_t chunk, unsigned number) {
 
 void Executor::prepareThreads(const Superstep &step) {
   for (Thread &t : threads_) {
-    if (t.scratch.size() < step.scratchBytes + 64)
-      t.scratch = AlignedBytes(step.scratchBytes + 64);
+    if (t.scratch.size() < step.scratchBytes + 2 * guardBytes)
+      t.scratch = AlignedBytes(step.scratchBytes + 2 * guardBytes);
     t.busiest = t.sum = t.seconds = 0;
     t.guessed.assign(step.guessed.size(), 0);
   }
@@ -156,7 +161,7 @@ void Executor::prepareThreads(const Superstep &step) {
 double Executor::run(Superstep &step) {
   prepareThreads(step);
   const Clock::time_point begin = Clock::now();
-  const bool share = !apart_ && threads_.size() > 1 && step.groups.size() > 1 && step.serialSeconds > threshold_;
+  const bool share = !apart_ && !guarded_ && threads_.size() > 1 && step.groups.size() > 1 && step.serialSeconds > threshold_;
   if (share) {
     Job job{this, &step, std::uint32_t(std::min<std::size_t>(step.groups.size(), threads_.size() * 8))};
     pool_.run(&Executor::work, &job, job.chunks);

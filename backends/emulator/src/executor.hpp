@@ -25,6 +25,8 @@ private:
     double busiest = 0, sum = 0, seconds = 0;
     /// Vertex types of the step whose cycles had to be guessed.
     std::vector<char> guessed;
+    /// Sums of inputs, where fields are guarded.
+    std::vector<std::uint64_t> sums;
   };
   struct Job {
     Executor *executor;
@@ -46,6 +48,8 @@ private:
   const double threshold_;
   /// Whether the workers of a MultiVertex are kept from seeing each other's results.
   const bool apart_;
+  /// Whether fields lie between guards.
+  const bool guarded_;
   Pool pool_;
   std::vector<Thread> threads_;
 };

@@ -43,6 +43,8 @@ char *addressOf(const EngineData &engine, const Tensor &tensor) {
   return engine.storage.base(blocks.at(0).var) + blocks[0].start * Index(tensor.elementType().size());
 }
 
+std::vector<Block> blocksOrNone(const Tensor &tensor) { return tensor.valid() ? blocksOf(tensor.data().view) : std::vector<Block>{}; }
+
 /// A cursor over the contiguous element ranges of blocks in order.
 class RangeCursor {
 public:
@@ -94,6 +96,8 @@ public:
       op.children.push_back(lower(child));
     const std::uint32_t number = std::uint32_t(engine_.ops.size());
     engine_.ops.push_back(std::move(op));
+    if (engine_.undefined)
+      engine_.touched[number] = {blocksOrNone(data->source), blocksOrNone(data->destination)};
     done_[data] = number;
     kept_.push_back(program);
     return number;

@@ -24,14 +24,19 @@ void addVariables(EngineData &engine) {
 void addVertices(EngineData &engine) {
   const GraphData &graph = *engine.graph;
   std::set<std::pair<std::uint32_t, const VertexType *>> code;
+  std::set<std::pair<std::uint32_t, std::string>> shared;
   for (const auto &step : engine.supersteps)
     for (std::uint32_t v : graph.computeSets[step->computeSet].vertices) {
       const VertexData &vertex = graph.vertices[v];
       TileMemory &tile = engine.memory[vertex.tile];
       tile.vertexState += deviceStateBytes(graph, v);
       tile.edgeLists += deviceListBytes(graph, v);
-      if (code.insert({vertex.tile, vertex.type}).second)
-        tile.code += vertex.type->codeBytes;
+      if (!code.insert({vertex.tile, vertex.type}).second)
+        continue;
+      tile.code += vertex.type->codeBytes;
+      for (const auto &[name, bytes] : vertex.type->sharedCode)
+        if (shared.emplace(vertex.tile, name).second)
+          tile.code += bytes;
     }
 }
 

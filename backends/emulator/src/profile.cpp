@@ -193,7 +193,7 @@ void printSummary(std::ostream &os, const EngineData &engine, const EmulatorProf
   os << "Target: " << engine.graph->target.getTargetArchString() << ", " << p.ipus << " IPU, " << p.tiles << " tiles, clock "
      << p.clockHz / 1e9 << " GHz (emulated)\n"
      << "Graph: " << engine.graph->variables.size() << " variables, " << engine.graph->vertices.size() << " vertices, "
-     << engine.supersteps.size() << " compute sets, " << engine.copies.size() << " copies\n\n";
+     << engine.supersteps.size() << " compute sets, " << engine.copies.size() << " copies\n\nMemory Usage:\n";
   printMemory(os, p);
   for (std::size_t ipu = 0; ipu < p.remoteMemory.size(); ++ipu)
     if (p.remoteMemory[ipu])

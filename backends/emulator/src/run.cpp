@@ -73,10 +73,11 @@ void runCopy(EngineData &engine, CopyStep &step) {
 void moveHost(EngineData &engine, StreamStep &step, StreamConnection &to) {
   char *data = step.buffer.data();
   const auto own = to.byReplica.find(engine.replica);
-  if (own != to.byReplica.end()) {
-    own->second(data);
-  } else if (to.callback) {
-    (*to.callback)(data);
+  StreamCallbackHandle *callback = own != to.byReplica.end() ? &own->second : to.callback ? &*to.callback : nullptr;
+  if (callback) {
+    (*callback)(data, step.bytes);
+    if (step.toDevice && engine.prefetches)
+      callback->prefetch(step.bytes);
   } else {
     (step.toDevice ? std::memcpy(data, to.next, step.bytes) : std::memcpy(to.next, data, step.bytes));
     to.next += to.fixed ? 0 : step.bytes;
@@ -154,6 +155,26 @@ void stampCycles(EngineData &engine, const Op &op) {
   std::memcpy(op.stamp, &now, sizeof now);
 }
 
+/// Follows what one operation reads and writes.
+void followDefined(EngineData &engine, std::uint32_t number, bool before) {
+  UndefinedElements &elements = *engine.undefined;
+  const Op &op = engine.ops[number];
+  const auto &[source, destination] = engine.touched.at(number);
+  const auto user = [&] { return op.message.empty() ? std::string("the program") : "'" + op.message + "'"; };
+  if (op.kind == ProgramKind::Execute) {
+    const Superstep &step = *engine.supersteps[op.number];
+    return before ? elements.beforeStep(step) : elements.afterStep(step);
+  }
+  if (op.kind == ProgramKind::Copy)
+    return before ? void() : elements.copy(source, destination);
+  // Rings are kept whole in streaming memory, whatever part of them was written.
+  if (op.kind == ProgramKind::RemoteOut)
+    return;
+  if (before)
+    return elements.require(source, user);
+  op.kind == ProgramKind::WriteUndef ? elements.undefine(destination) : elements.define(destination);
+}
+
 /// What one replica does on its own.
 void runLeaf(EngineData &engine, std::uint32_t number) {
   const Op &op = engine.ops[number];
@@ -215,8 +236,13 @@ void runOne(EngineData &engine, std::uint32_t number) {
   case ProgramKind::AssumeEqual:
     return requireEqual(engine, op.number);
   default:
-    for (EngineData *replica : engine.replicas)
+    for (EngineData *replica : engine.replicas) {
+      if (replica->undefined)
+        followDefined(*replica, number, true);
       runLeaf(*replica, number);
+      if (replica->undefined)
+        followDefined(*replica, number, false);
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "bounds.hpp"
 #include "graph_data.hpp"
 #include "race.hpp"
 
@@ -136,16 +137,21 @@ private:
     if (edge.numBlocks == 1 && blocks[0].contiguous())
       value.data = storage_.base(blocks[0].var) + blocks[0].start * Index(bytes);
     const bool aligned = reinterpret_cast<std::uintptr_t>(value.data) % std::max<std::size_t>(1, field.alignment) == 0;
-    if (edge.elements > 0 && (!value.data || !aligned))
-      stage(edge, field, reinterpret_cast<char **>(slot));
+    if (edge.elements > 0 && (!value.data || !aligned || guarded_))
+      stage(v, edge, field, reinterpret_cast<char **>(slot));
     std::memcpy(slot, &value, 12);
     if (graph_.vertices[v].type->multi && field.writes())
       step_.written.push_back({reinterpret_cast<char **>(slot), std::size_t(edge.elements) * bytes});
   }
 
-  void stage(const Edge &edge, const Field &field, char **slot) {
+  void stage(std::uint32_t v, const Edge &edge, const Field &field, char **slot) {
     StagedEdge staged;
     staged.slot = slot;
+    if (guarded_) {
+      scratch_ += guardBytes;
+      step_.stagedNames.push_back("field '" + field.name + "'" + (field.kind == FieldKind::List ? "[" + std::to_string(edge.row) + "]" : "") +
+                                  " of " + graph_.vertexName(v) + " in compute set '" + step_.name + "'");
+    }
     staged.scratchOffset = std::uint32_t(scratch_);
     staged.firstStrip = std::uint32_t(step_.strips.size());
     staged.numStrips = edge.numBlocks;
@@ -156,7 +162,7 @@ private:
       step_.strips.push_back(
           {storage_.base(block.var) + block.start * Index(field.type.size()), block.n0, block.n1, block.s0, block.s1});
     }
-    scratch_ = roundUp(scratch_ + std::size_t(edge.elements) * field.type.size(), 64);
+    scratch_ = roundUp(scratch_ + std::size_t(edge.elements) * field.type.size() + (guarded_ ? guardBytes : 0), 64);
     step_.staged.push_back(staged);
   }
 
@@ -211,6 +217,7 @@ private:
   const GraphData &graph_;
   const Storage &storage_;
   Superstep &step_;
+  const bool guarded_ = checksBounds();
   std::size_t scratch_ = 0;
 };
 

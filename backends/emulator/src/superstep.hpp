@@ -67,6 +67,8 @@ struct Superstep {
   std::vector<StagedEdge> staged;
   std::vector<Strip> strips;
   std::vector<WrittenEdge> written;
+  /// Where fields are guarded: what each staged edge is, for messages.
+  std::vector<std::string> stagedNames;
   std::uint32_t scratchBytes = 0;
   /// States of all vertices, and what they are when the engine is loaded.
   AlignedBytes states;

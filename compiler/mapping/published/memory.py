@@ -16,6 +16,8 @@ from snnc.compiler.mapping.published.net import PRIVATE_COPIES
 
 STATES = 4
 """Initial and current state, dU and its scaled copy."""
+CODELETS = 6144
+"""Bytes of codelets on a tile [R]: about those of a program of the same parts."""
 ID_COPIES = 2
 """Ids and counts of all steps are kept as integers and as floats."""
 
@@ -46,7 +48,7 @@ def _of_layer(machine: Machine, i: int, pieces: int) -> dict[str, int]:
         "spikes": _spikes(machine, i),
         "replicated ids": read + (FLOAT * net.batch * capacity if i else 0),
         "exchange": _buffer(machine, i),
-        "code": target.fixed_tile_bytes + target.fragment_code_bytes * pieces,
+        "code": target.fixed_tile_bytes + CODELETS + target.fragment_code_bytes * pieces,
     }
 
 

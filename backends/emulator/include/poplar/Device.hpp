@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <poplar/OptionFlags.hpp>
+#include <poplar/StandardIncludes.hpp>
 #include <poplar/Target.hpp>
 
 namespace poplar {

@@ -12,6 +12,7 @@
 #include <poplar/ArrayRef.hpp>
 #include <poplar/Device.hpp>
 #include <poplar/EmulatorProfile.hpp>
+#include <poplar/Executable.hpp>
 #include <poplar/Graph.hpp>
 #include <poplar/OptionFlags.hpp>
 #include <poplar/Program.hpp>
@@ -31,6 +32,12 @@ public:
       : Engine(graph, ArrayRef<program::Program>(programs), options) {}
   Engine(const Graph &graph, std::initializer_list<program::Program> programs, const OptionFlags &options = {})
       : Engine(graph, ArrayRef<program::Program>(programs.begin(), programs.size()), options) {}
+  Engine(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &options, const ProgressFunc &progress)
+      : Engine(graph, programs, options) {
+    if (progress)
+      progress(1, 1);
+  }
+  Engine(const Executable &executable, const OptionFlags &options = {});
   Engine(Engine &&) noexcept;
   Engine &operator=(Engine &&) noexcept;
   ~Engine();
@@ -78,6 +85,10 @@ public:
     copyToRemoteBuffer(static_cast<const void *>(values.begin()), handle, repeatIndex, replicaIndex);
   }
 
+  /// Cycles and the like are counted always.
+  void enableExecutionProfiling() {}
+  void disableExecutionProfiling() {}
+  std::string getProgramName(unsigned program) const { return "program" + std::to_string(program); }
   void setPrintTensorStream(std::ostream &stream);
   void setPrintStream(std::ostream &stream) { setPrintTensorStream(stream); }
   void printProfileSummary(std::ostream &stream, const OptionFlags &options = {});
@@ -88,6 +99,7 @@ public:
 
 private:
   void requireRow(const std::string &handle, std::size_t bytes) const;
+  void build(std::shared_ptr<core::GraphData> graph, ArrayRef<program::Program> programs, const OptionFlags &options);
 
   std::unique_ptr<core::EngineData> data_;
 };

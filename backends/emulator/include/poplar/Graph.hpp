@@ -16,6 +16,7 @@
 #include <poplar/Interval.hpp>
 #include <poplar/Program.hpp>
 #include <poplar/ReplicatedStreamMode.hpp>
+#include <poplar/StandardIncludes.hpp>
 #include <poplar/Target.hpp>
 #include <poplar/Tensor.hpp>
 #include <poplar/TensorCloneMethod.hpp>
@@ -31,6 +32,8 @@ struct TileSelection;
 }
 
 enum class CodeletFileType { PreprocessedAsm, Asm, IpuMachineCode, CSource, CppSource, CxxSource, Object, Auto };
+
+enum class SerializationFormat { Binary, JSON };
 
 /// How many copies of the graph run side by side.
 struct replication_factor {
@@ -193,6 +196,12 @@ public:
 
   RemoteBuffer addRemoteBuffer(const std::string &handle, const Type &elementType, std::size_t numElements, std::size_t repeats = 1,
                                bool rearrangeOnHost = false, bool optimiseMemory = false);
+  /// Vertices and the variables they touch, compute sets in the order of programs: both in the DOT language.
+  void outputVertexGraph(std::ostream &os, ArrayRef<program::Program> programs = {}) const;
+  void outputComputationGraph(std::ostream &os, ArrayRef<program::Program> programs = {}) const;
+  void outputComputeGraph(std::ostream &os, ArrayRef<program::Program> programs = {}) const { outputComputationGraph(os, programs); }
+  /// The emulator cannot write graphs to files: throws poplar_error.
+  void serialize(std::ostream &os, SerializationFormat format) const;
 
   Function addFunction(const program::Program &program);
 

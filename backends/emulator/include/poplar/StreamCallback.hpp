@@ -2,10 +2,13 @@
 #ifndef SNNC_POPLAR_STREAM_CALLBACK_HPP
 #define SNNC_POPLAR_STREAM_CALLBACK_HPP
 
+#include <cstddef>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace poplar {
 
@@ -19,22 +22,48 @@ public:
   virtual void invalidatePrefetched() {}
 };
 
+/// The names of older and newer versions.
+using StreamCallbackBase = StreamCallback;
+using LegacyStreamCallback = StreamCallback;
+
+/// A function, or a StreamCallback with its prefetching.
 class StreamCallbackHandle {
 public:
   template <class F, class = std::enable_if_t<std::is_invocable_v<F &, void *>>>
   StreamCallbackHandle(F callback) : fetch_(std::move(callback)) {}
   template <class Callback, class = std::enable_if_t<std::is_base_of_v<StreamCallback, Callback>>>
-  StreamCallbackHandle(std::unique_ptr<Callback> callback) {
-    std::shared_ptr<StreamCallback> shared(std::move(callback));
-    fetch_ = [shared](void *data) {
-      shared->fetch(data);
-      shared->complete();
-    };
+  StreamCallbackHandle(std::unique_ptr<Callback> callback) : callback_(std::move(callback)) {}
+
+  /// One transfer: what was prefetched before, else fetched now.
+  void operator()(void *data, std::size_t bytes) {
+    if (!callback_)
+      return fetch_(data);
+    if (ahead_.size() == bytes && bytes > 0)
+      std::memcpy(data, ahead_.data(), bytes);
+    else
+      callback_->fetch(data);
+    ahead_.clear();
+    callback_->complete();
   }
-  void operator()(void *data) const { fetch_(data); }
+  /// Asks for the data of the next transfer.
+  void prefetch(std::size_t bytes) {
+    if (!callback_)
+      return;
+    ahead_.resize(bytes);
+    if (callback_->prefetch(ahead_.data()) != StreamCallback::Result::Success)
+      ahead_.clear();
+  }
+  /// What was prefetched will not be used.
+  void invalidate() {
+    if (callback_ && !ahead_.empty())
+      callback_->invalidatePrefetched();
+    ahead_.clear();
+  }
 
 private:
   std::function<void(void *)> fetch_;
+  std::shared_ptr<StreamCallback> callback_;
+  std::vector<char> ahead_;
 };
 
 } // namespace poplar

@@ -1,0 +1,101 @@
+"""What an engine is, and which ones are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from snnc.benchmarks.cpu.problem import Problem
+from snnc.compiler.graph import Array
+from snnc.errors import BenchError
+
+
+class Engine(Protocol):
+    """A model with its optimiser and one batch, built from a :class:`~snnc.benchmarks.cpu.problem.Problem`, a mode and a variant."""
+
+    def __init__(self, problem: Problem, mode: str, variant: str) -> None: ...
+
+    def step(self) -> float:
+        """Take one training step and return the loss before it; everything is done when it returns."""
+        ...
+
+    def gradients(self) -> dict[str, Array]:
+        """Return those of the last step, by the names of the problem's weights."""
+        ...
+
+    def weights(self) -> dict[str, Array]:
+        """Return the weights as they are now."""
+        ...
+
+    def reset(self) -> None:
+        """Set the weights to the problem's again; the optimiser's moments may stay."""
+        ...
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the comparison.
+
+    Attributes
+    ----------
+    engine, mode
+        As in the rows.
+    module
+        Where its ``Engine`` is.
+    variants
+        Ways to run it; the fastest one on a workload is compared.
+    note
+        What differs from the framework's plain use, for the table.
+    """
+
+    engine: str
+    mode: str
+    module: str
+    variants: tuple[str, ...]
+    note: str = ""
+
+    @property
+    def exact(self) -> bool:
+        """Whether it takes the gradient of the model itself, not one of a window."""
+        return self.mode != "window"
+
+
+_TORCH: Final = ("eager", "one thread", "compiled")
+_HOME: Final = "snnc.benchmarks.cpu.engines"
+MODES: Final = ("exact", "events", "window", "checkpoint")
+ENTRIES: Final = (
+    *(Entry("snnc", mode, f"{_HOME}.with_snnc", ("cpu",)) for mode in MODES),
+    Entry("snntorch", "exact", f"{_HOME}.with_snntorch", _TORCH),
+    Entry(
+        "norse",
+        "exact",
+        f"{_HOME}.with_norse",
+        _TORCH,
+        "its SuperSpike has slope 1: membranes are scaled by 25, and the gradient of the spikes by 1/25",
+    ),
+    Entry(
+        "spikingjelly",
+        "exact",
+        f"{_HOME}.with_spikingjelly",
+        _TORCH,
+        "its SuperSpike has slope 1: membranes are scaled by 25; it spikes at v >= 1",
+    ),
+    Entry("torch", "exact", f"{_HOME}.with_torch", _TORCH),
+    Entry("jax", "exact", f"{_HOME}.with_jax", ("scan", "unrolled")),
+)
+
+
+def entries(wanted: Sequence[str] = ()) -> tuple[Entry, ...]:
+    """Return the lines of some engines, or of all.
+
+    Raises
+    ------
+    BenchError
+        There is no such engine.
+    """
+    names = list(dict.fromkeys(entry.engine for entry in ENTRIES))
+    unknown = [name for name in wanted if name not in names]
+    if unknown:
+        raise BenchError(f"there is no engine {unknown[0]!r} in the suite cpu; there are {', '.join(names)}.")
+    return tuple(entry for entry in ENTRIES if not wanted or entry.engine in wanted)

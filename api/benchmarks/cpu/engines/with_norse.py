@@ -1,0 +1,77 @@
+"""Norse: its functional box neurons, without the synaptic current that the model lacks.
+
+Norse's step is v + 0.1 (i - v) with dt / tau = 0.1, so that currents are taken ten times. Its SuperSpike is 1 / (1 + |x|)^2 whatever
+`alpha` says (norse 1.1, ``torch/functional/superspike.py``), so that membranes are in units of 1/25. That makes the derivative by the
+current 25 times the model's: the gradient of the spikes is scaled back outside of the neuron.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from norse.torch.functional.leaky_integrator_box import LIBoxParameters, LIBoxState, li_box_feed_forward_step
+from norse.torch.functional.lif_box import LIFBoxFeedForwardState, LIFBoxParameters, lif_box_feed_forward_step
+
+from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load
+from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD
+
+__all__ = ["VERSIONS", "Engine", "load"]
+
+VERSIONS = ("norse", "torch")
+_RATE = 1 - BETA
+
+
+class _ScaledGradient(torch.autograd.Function):  # type: ignore[misc]  # torch may be missing
+    """Identity whose gradient is divided by the slope."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        return gradient / SLOPE
+
+
+def _detached_reset(z: torch.Tensor, v: torch.Tensor, reset: Any, threshold: Any) -> torch.Tensor:
+    return (1 - z.detach()) * v
+
+
+_LIF = LIFBoxParameters(tau_mem_inv=_RATE, v_leak=0.0, v_th=SLOPE * THRESHOLD, v_reset=0.0, method="super", reset_method=_detached_reset)
+_LI = LIBoxParameters(tau_mem_inv=_RATE, v_leak=0.0)
+
+
+def _lif(
+    currents: torch.Tensor, v: torch.Tensor, s: torch.Tensor, recurrent: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """A few steps of LIF neurons."""
+    state, found = LIFBoxFeedForwardState(v), []
+    for current in currents.unbind(0):
+        total = current if recurrent is None else torch.addmm(current, s, recurrent.t())
+        s, state = lif_box_feed_forward_step(total, state, _LIF, dt=1.0)
+        if recurrent is not None:
+            s = _ScaledGradient.apply(s)
+        found.append(s)
+    spikes = torch.stack(found)
+    return spikes if recurrent is not None else _ScaledGradient.apply(spikes), state.v, s
+
+
+def _li(currents: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """A few steps of leaky integrators."""
+    state, found = LIBoxState(m), []
+    for current in currents.unbind(0):
+        out, state = li_box_feed_forward_step(current, state, _LI, dt=1.0)
+        found.append(out)
+    return torch.stack(found).sum(0), state.v
+
+
+class Engine(TorchEngine):
+    """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+
+    scale = SLOPE / _RATE
+    readout_scale = 1 / _RATE
+
+    def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
+        """See :class:`~snnc.benchmarks.cpu.engines.torch_steps.TorchEngine`."""
+        return wrap(_lif), wrap(_li)

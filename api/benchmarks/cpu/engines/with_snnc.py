@@ -1,0 +1,58 @@
+"""snnc: the compiled training step; the variant is the target that it is compiled for."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import snnc
+from snnc.benchmarks.cpu.network import labelled, labels, network, training
+from snnc.benchmarks.cpu.problem import Problem
+from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE, Dense, Workload
+from snnc.compiler.graph import Array
+from snnc.compiling import as_graph, compile_to_folder
+from snnc.options import options
+
+VERSIONS = ("snnc",)
+
+
+def load() -> None:
+    """Import the compiler: emit a network of a neuron."""
+    tiny = Workload("tiny", 1.0, 1, 1, (1,), (Dense(1, True),), 2)
+    with tempfile.TemporaryDirectory() as folder:
+        compile_to_folder(as_graph(network(tiny)), options("cpu", **training(tiny)), Path(folder) / "tiny")
+
+
+class Engine:
+    """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+
+    def __init__(self, problem: Problem, mode: str, variant: str) -> None:
+        if mode not in ("exact", "window"):
+            raise NotImplementedError(f"this version of snnc has no mode {mode!r}")
+        workload = problem.workload
+        window = GRADIENT_WINDOW if mode == "window" else None
+        self._session = snnc.compile(network(workload), variant, **training(workload, window))
+        self._start = labelled(workload, problem.weights)
+        self._session.load_state_dict(self._start, strict=False)
+        program = self._session.program
+        self._inputs, self._y = {program.inputs[0].id: problem.x}, problem.y
+        names = {p.label: name for name, p in program.parameters.items()}
+        self._parameters = {name: names[label] for name, label in labels(workload).items()}
+
+    def step(self) -> float:
+        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        return float(self._session.engine.train_batch(self._inputs, self._y, LEARNING_RATE))
+
+    def gradients(self) -> dict[str, Array]:
+        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        found = self._session.engine.gradients()  # type: ignore[attr-defined]  # engines that train show them
+        return {name: found[parameter] for name, parameter in self._parameters.items()}
+
+    def weights(self) -> dict[str, Array]:
+        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        found = self._session.engine.get_parameters()
+        return {name: found[parameter] for name, parameter in self._parameters.items()}
+
+    def reset(self) -> None:
+        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        self._session.load_state_dict(self._start, strict=False)

@@ -1,0 +1,41 @@
+"""snnTorch: its Leaky neurons, with the products hoisted out of the loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import snntorch
+import torch
+from snntorch import surrogate
+
+from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load
+from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD
+
+__all__ = ["VERSIONS", "Engine", "load"]
+
+VERSIONS = ("snntorch", "torch")
+
+
+class Engine(TorchEngine):
+    """See :class:`~snnc.benchmarks.cpu.engine.Engine`; ``RLeaky`` would add a bias to the recurrent weights, so they stand in the loop."""
+
+    def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
+        """See :class:`~snnc.benchmarks.cpu.engines.torch_steps.TorchEngine`."""
+        neurons = snntorch.Leaky(BETA, threshold=THRESHOLD, spike_grad=surrogate.fast_sigmoid(SLOPE), reset_mechanism="zero")
+        integrators = snntorch.Leaky(BETA, reset_mechanism="none")
+
+        def lif(currents: torch.Tensor, v: torch.Tensor, s: torch.Tensor, recurrent: torch.Tensor | None) -> Any:
+            found = []
+            for current in currents.unbind(0):
+                s, v = neurons(current if recurrent is None else torch.addmm(current, s, recurrent.t()), v)
+                found.append(s)
+            return torch.stack(found), v, s
+
+        def li(currents: torch.Tensor, m: torch.Tensor) -> Any:
+            found = []
+            for current in currents.unbind(0):
+                _, m = integrators(current, m)
+                found.append(m)
+            return torch.stack(found).sum(0), m
+
+        return wrap(lif), wrap(li)

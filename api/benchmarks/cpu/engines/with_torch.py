@@ -1,0 +1,58 @@
+"""Plain PyTorch: one autograd node a time step, over unbound currents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load
+from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD
+
+__all__ = ["VERSIONS", "Engine", "load"]
+
+VERSIONS = ("torch",)
+
+
+class _Spike(torch.autograd.Function):  # type: ignore[misc]  # torch may be missing
+    """Heaviside step with the derivative of a fast sigmoid."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return (x > 0).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        (x,) = ctx.saved_tensors
+        return gradient / (1 + SLOPE * x.abs()).square()
+
+
+def _lif(
+    currents: torch.Tensor, v: torch.Tensor, s: torch.Tensor, recurrent: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """A few steps of LIF neurons: spikes of all, and the last membrane and spikes."""
+    found = []
+    for current in currents.unbind(0):
+        total = current if recurrent is None else torch.addmm(current, s, recurrent.t())
+        v = torch.addcmul(total, v, 1 - s.detach(), value=BETA)
+        s = _Spike.apply(v - THRESHOLD)
+        found.append(s)
+    return torch.stack(found), v, s
+
+
+def _li(currents: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """A few steps of leaky integrators: the sum of their membranes, and the last one."""
+    found = []
+    for current in currents.unbind(0):
+        m = torch.add(current, m, alpha=BETA)
+        found.append(m)
+    return torch.stack(found).sum(0), m
+
+
+class Engine(TorchEngine):
+    """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+
+    def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
+        """See :class:`~snnc.benchmarks.cpu.engines.torch_steps.TorchEngine`."""
+        return wrap(_lif), wrap(_li)

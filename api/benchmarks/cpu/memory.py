@@ -1,0 +1,43 @@
+"""Memory of a process: what is resident now, and the peak since it was last reset."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from pathlib import Path
+from typing import Final
+
+_STATUS: Final = Path("/proc/self/status")
+_CLEAR: Final = Path("/proc/self/clear_refs")
+
+
+def resident_bytes() -> int:
+    """Return what is resident now; the peak where the system does not tell."""
+    return _status("VmRSS") or _maxrss()
+
+
+def peak_bytes() -> int:
+    """Return the peak since :func:`reset_peak`, or of the whole process where the system cannot reset it."""
+    return _status("VmHWM") or _maxrss()
+
+
+def reset_peak() -> bool:
+    """Start a new peak (proc(5), clear_refs); return whether the system could."""
+    try:
+        _CLEAR.write_text("5")
+    except OSError:
+        return False
+    return True
+
+
+def _status(key: str) -> int:
+    try:
+        lines = _STATUS.read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{key}:")), 0)
+
+
+def _maxrss() -> int:
+    """ru_maxrss is in KiB on Linux, in bytes on macOS."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

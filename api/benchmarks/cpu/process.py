@@ -1,0 +1,120 @@
+"""The harness's end of a worker: starts it, asks it, and ends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Final, Self
+
+from snnc.benchmarks.cpu.engine import Entry
+
+SECONDS: Final = 600.0
+"""An engine that takes longer for one request (building included) is given up."""
+
+
+class EngineError(Exception):
+    """An engine could not do what it was asked; the text is the reason in the table."""
+
+
+class Process:
+    """A running worker.
+
+    Parameters
+    ----------
+    entry, variant
+        What it runs.
+    threads
+        Cores that it may use.
+    """
+
+    def __init__(self, entry: Entry, variant: str, threads: int) -> None:
+        self.entry, self.variant = entry, variant
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the process
+        command = [sys.executable, "-m", "snnc.benchmarks.cpu.worker", entry.module, entry.mode, variant, str(threads)]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, env=environment(threads), stdin=pipe, stdout=pipe, stderr=self._errors)
+        self._buffer = b""
+        first = self._read(SECONDS)
+        if "missing" in first:
+            self.close()
+            raise EngineError(f"not installed: {first['missing']}")
+        self.versions: dict[str, str] = first["versions"]
+
+    def ask(self, do: str, seconds: float = SECONDS, **more: Any) -> dict[str, Any]:
+        """Send a request and wait for its answer.
+
+        Raises
+        ------
+        EngineError
+            The engine failed, died or took too long; it is ended then.
+        """
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write((json.dumps({"do": do, **more}) + "\n").encode())
+            self._process.stdin.flush()
+        except OSError:
+            raise EngineError(self._last_words()) from None
+        answer = self._read(seconds)
+        if "error" in answer:
+            self.close()
+            raise EngineError(answer["error"])
+        return answer
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            if stream is not None:
+                with suppress(BrokenPipeError):
+                    stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _read(self, seconds: float) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        end = time.monotonic() + seconds
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            while b"\n" not in self._buffer:
+                if not selector.select(max(0.0, end - time.monotonic())):
+                    self.close()
+                    raise EngineError(f"took longer than {seconds:.0f} s")
+                part = os.read(self._process.stdout.fileno(), 65536)
+                if not part:
+                    raise EngineError(self._last_words())
+                self._buffer += part
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _last_words(self) -> str:
+        code = self._process.wait()
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        self.close()
+        return f"its process ended with {code}: {lines[-1] if lines else 'it said nothing'}"
+
+
+def environment(threads: int) -> Mapping[str, str]:
+    """Return the environment of a worker: each thread pool gets `threads`."""
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "SNNC_THREADS")
+    return {**os.environ, **dict.fromkeys(names, str(threads)), "JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
+
+
+def cores() -> int:
+    """Return the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

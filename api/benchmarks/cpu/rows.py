@@ -1,0 +1,55 @@
+"""What a row of the suite holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from snnc.benchmarks.cpu.runner import Runner
+from snnc.benchmarks.cpu.workloads import Workload
+
+
+def row(workload: Workload, runner: Runner, activity: float, cosine: float) -> dict[str, Any]:
+    """Return the row of an engine.
+
+    ``ms_*`` are of all timed steps, ``ms_spread`` is between the medians of the fastest and of the slowest turn, ``peak_mb`` is the peak
+    over what was resident when the framework was loaded, ``first_step_s`` from the weights to the end of the first step (building
+    included, with what the machine had cached), ``loss`` that of the first step, ``activity`` spikes a hidden neuron and step,
+    ``gradient_cosine`` between the gradient that was taken and the exact one (of the step that is checked).
+    """
+    process, ms = runner.process, np.array(runner.ms)
+    middle = float(np.median(ms))
+    return {
+        "workload": workload.name,
+        "density": workload.density,
+        "engine": process.entry.engine,
+        "mode": process.entry.mode,
+        "variant": process.variant,
+        "ms_median": middle,
+        "ms_p10": float(np.percentile(ms, 10)),
+        "ms_p90": float(np.percentile(ms, 90)),
+        "ms_spread": max(runner.medians) - min(runner.medians),
+        "samples_per_s": 1e3 * workload.batch / middle,
+        "peak_mb": runner.peak_mb,
+        "first_step_s": runner.first_step_s,
+        "loss": runner.loss,
+        "activity": activity,
+        "gradient_cosine": cosine,
+        "steps_timed": len(ms),
+        "turns": len(runner.medians),
+        "versions": process.versions,
+        "note": process.entry.note,
+    }
+
+
+def over_own(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any], key: str) -> float | None:
+    """Return `key` of `one` over that of snnc's exact row of the same workload; None where there is none."""
+    own = next((r for r in rows if r["engine"] == "snnc" and r["mode"] == "exact" and same(r, one)), None)
+    return None if own is None or not own[key] else float(one[key]) / float(own[key])
+
+
+def same(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Whether two rows are of one workload."""
+    return (a["workload"], a["density"]) == (b["workload"], b["density"])

@@ -1,0 +1,54 @@
+"""snnc over the others, a line for each workload and mode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from snnc.benchmarks.cpu.rows import same
+
+Row = Mapping[str, Any]
+
+
+def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Compare each row of snnc with the other frameworks on its workload.
+
+    Returns
+    -------
+    list of dict
+        ``workload``, ``density`` and ``mode``; ``times_snntorch`` and ``times_best``: how many times as fast as snnTorch and as the fastest
+        framework, ``best``; ``memory_of_best`` and ``memory_of_least``: peak memory over that of the fastest framework, and over the
+        smallest, ``least``. Without a framework to compare with, a value is None.
+    """
+    found = []
+    for own in (row for row in rows if row["engine"] == "snnc"):
+        others = [row for row in rows if row["engine"] != "snnc" and same(row, own)]
+        best = min(others, key=lambda row: float(row["ms_median"]), default=None)
+        least = min(others, key=lambda row: float(row["peak_mb"]), default=None)
+        snntorch = next((row for row in others if row["engine"] == "snntorch"), None)
+        found.append(
+            {key: own[key] for key in ("workload", "density", "mode")}
+            | {"times_snntorch": _over(snntorch, own, "ms_median"), "times_best": _over(best, own, "ms_median")}
+            | {"best": best and best["engine"], "memory_of_best": _over(own, best, "peak_mb")}
+            | {"least": least and least["engine"], "memory_of_least": _over(own, least, "peak_mb")}
+        )
+    return found
+
+
+def summary_lines(rows: Sequence[Row]) -> list[str]:
+    """Print the summary; workloads without another framework are left out."""
+    lines = []
+    for one in summary(rows):
+        if one["best"] is None:
+            continue
+        parts = [] if one["times_snntorch"] is None else [f"{one['times_snntorch']:.1f} x snnTorch"]
+        parts.append(f"{one['times_best']:.1f} x the best other ({one['best']})")
+        memory = [] if one["memory_of_best"] is None else [f"memory {one['memory_of_best']:.2f} of {one['best']}"]
+        if one["least"] != one["best"] and one["memory_of_least"] is not None:
+            memory.append(f"{one['memory_of_least']:.2f} of {one['least']}, the smallest")
+        lines.append(f"{one['workload']} {100 * one['density']:g} %, snnc {one['mode']}: " + ", ".join([*parts, *memory]))
+    return lines
+
+
+def _over(a: Row | None, b: Row | None, key: str) -> float | None:
+    return None if a is None or b is None or not b[key] else float(a[key]) / float(b[key])

@@ -1,0 +1,133 @@
+"""The networks that training steps are measured on, as data.
+
+All of them: LIF neurons v = 0.9 v (1 - s_before) + I, s = v > 1 (hard reset, detached), surrogate 1 / (1 + 25 |v - 1|)^2 (fast sigmoid of
+Zenke & Ganguli 2018, slope 25); a leaky readout m = 0.9 m + I; cross entropy of the mean membrane; Adam.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from snnc.errors import BenchError
+
+BETA: Final = 0.9
+THRESHOLD: Final = 1.0
+SLOPE: Final = 25.0
+LEARNING_RATE: Final = 1e-3
+GRADIENT_WINDOW: Final = -0.36
+"""Lower end of mode "window", in units of the membrane."""
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A fully connected layer of LIF neurons; `recurrent`: each also sees all spikes of the step before."""
+
+    neurons: int
+    recurrent: bool = False
+
+
+@dataclass(frozen=True)
+class Conv:
+    """A convolution (no padding), max pooling of its result, and LIF neurons behind that."""
+
+    channels: int
+    kernel: int
+    pool: int
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A network and the size of its training step.
+
+    Attributes
+    ----------
+    name, density
+        As in the rows; `density` is the share of inputs that are 1.
+    steps, batch
+        T and B.
+    shape
+        Of one sample's input at one step.
+    layers
+        Hidden layers, in order.
+    classes
+        Width of the readout.
+    drive
+        Standard deviation of the current that random weights give a neuron of the first layer, thresholds; it sets the activity.
+    gain
+        The same of later layers over an input that spikes with probability 5 %.
+    """
+
+    name: str
+    density: float
+    steps: int
+    batch: int
+    shape: tuple[int, ...]
+    layers: tuple[Dense | Conv, ...]
+    classes: int
+    drive: float = 0.4
+    gain: float = 0.4
+
+    @property
+    def label(self) -> str:
+        """What patterns on the command line match: ``w1-5``, ``w1-ff-5``, ``conv-3``."""
+        return f"{self.name.lower()}-{100 * self.density:g}"
+
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Return the shape in front of each layer and of the readout."""
+        found = [self.shape]
+        for layer in self.layers:
+            if isinstance(layer, Dense):
+                found.append((layer.neurons,))
+            else:
+                size = tuple((n - layer.kernel + 1) // layer.pool for n in found[-1][1:])
+                found.append((layer.channels, *size))
+        return found
+
+    def small(self, steps: int, batch: int) -> Workload:
+        """Return the same network with a shorter step."""
+        return replace(self, steps=min(steps, self.steps), batch=min(batch, self.batch))
+
+    def to_data(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        layers = [
+            ["dense", x.neurons, x.recurrent] if isinstance(x, Dense) else ["conv", x.channels, x.kernel, x.pool] for x in self.layers
+        ]
+        return {**self.__dict__, "shape": list(self.shape), "layers": layers}
+
+    @staticmethod
+    def from_data(data: dict[str, Any]) -> Workload:
+        """Undo :meth:`to_data`."""
+        layers = tuple(Dense(*rest) if kind == "dense" else Conv(*rest) for kind, *rest in data["layers"])
+        return Workload(**{**data, "shape": tuple(data["shape"]), "layers": layers})
+
+
+def _w1(density: float, name: str = "W1", batch: int = 64, *, recurrent: bool = True) -> Workload:
+    return Workload(name, density, 100, batch, (700,), (Dense(256, recurrent),), 20)
+
+
+WORKLOADS: Final = (
+    _w1(0.01),
+    _w1(0.05),
+    _w1(0.10),
+    _w1(0.05, "W1-ff", recurrent=False),
+    Workload("W2", 0.03, 250, 64, (700,), (Dense(1024, True), Dense(1024, True)), 20),
+    _w1(0.05, "W3", batch=1),
+    Workload("conv", 0.03, 64, 32, (2, 34, 34), (Conv(12, 5, 2), Conv(32, 5, 2)), 10, drive=0.12, gain=0.12),
+)
+
+
+def workloads(pattern: str = "*") -> tuple[Workload, ...]:
+    """Return the workloads whose label or name matches `pattern`, whatever its case.
+
+    Raises
+    ------
+    BenchError
+        None does.
+    """
+    wanted = pattern.lower()
+    found = tuple(w for w in WORKLOADS if fnmatchcase(w.label, wanted) or fnmatchcase(w.name.lower(), wanted))
+    if not found:
+        raise BenchError(f"no workload of the suite cpu matches {pattern!r}; there are {', '.join(w.label for w in WORKLOADS)}.")
+    return found

@@ -1,0 +1,173 @@
+"""Build and run a Poplar program that somebody else wrote."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from snnc.backends.emulator.build import compile_program, complete_prefix, fallback_dir, include_dir, library
+from snnc.backends.emulator.popc import compile_codelets
+from snnc.backends.emulator.sources import is_codelet
+from snnc.backends.emulator.toolchain import (
+    cache_dir,
+    common_flags,
+    compiler,
+    compiler_version,
+    digest,
+    machine_id,
+    publish,
+    run_compiler,
+    scratch_beside,
+)
+from snnc.compiler.errors import BuildError
+
+__all__ = ["Checks", "Program", "build_program", "run_program"]
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What the emulator watches beyond what it always does; each costs time.
+
+    Attributes
+    ----------
+    bounds
+        A vertex that writes beyond a field, or to an input, is an error.
+    undefined
+        Reading what ``WriteUndef`` left is an error.
+    workers
+        Two workers of a MultiVertex that write one 32-bit word are an error.
+    lenient_memory
+        Too much on a tile is a warning, as in Graphcore's model.
+    profile
+        Where to write the profile when an engine ends, as JSON.
+    """
+
+    bounds: bool = False
+    undefined: bool = False
+    workers: bool = False
+    lenient_memory: bool = False
+    profile: Path | None = None
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment variables that libpoplar reads."""
+        flags = {
+            "SNNC_CHECK_BOUNDS": self.bounds,
+            "SNNC_CHECK_UNDEFINED": self.undefined,
+            "SNNC_CHECK_WORKERS": self.workers,
+            "SNNC_LENIENT_MEMORY": self.lenient_memory,
+        }
+        chosen = {name: "1" for name, wanted in flags.items() if wanted}
+        return chosen if self.profile is None else {**chosen, "SNNC_PROFILE": str(self.profile.resolve())}
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that was built.
+
+    Attributes
+    ----------
+    path
+        The executable, in the cache.
+    environment
+        Variables by which it finds its codelets.
+    """
+
+    path: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def build_program(
+    sources: Sequence[Path], *, include: Sequence[Path] = (), define: Sequence[str] = (), flags: Sequence[str] = (), sanitize: str = ""
+) -> Program:
+    """Build a host program, and the codelets beside it, against the emulator; what was built before is found again.
+
+    Parameters
+    ----------
+    sources
+        C++ files, the host program first. Those behind it are codelets where they include ``poplar/Vertex.hpp`` and build no graph
+        (or are ``.gp`` tables), else further host code.
+    include, define
+        Folders and macros, for host code and codelets.
+    flags
+        Further flags for the host code, libraries among them (``-lboost_program_options``).
+    sanitize
+        Sanitizers for host code and codelets, such as ``address`` or ``undefined``.
+
+    Raises
+    ------
+    BuildError
+        When a source is not there, or with the compiler's first errors.
+    ToolMissingError
+        When this machine has no C++ compiler.
+    """
+    for source in sources:
+        if not source.is_file():
+            raise BuildError(f"{source}: no such file")
+    host, codelets = _sort(sources)
+    both = [f"-I{folder.resolve()}" for folder in include] + [f"-D{macro}" for macro in define]
+    both += [f"-fsanitize={sanitize}", "-g"] if sanitize else []
+    codelets = [c if c.suffix == ".gp" else _checked(c, both) for c in codelets]
+    environment = {
+        "SNNC_CODELETS": ":".join(str(c.resolve()) for c in codelets),
+        "SNNC_CODELET_PATH": str(host[0].resolve().parent),
+        "SNNC_CODELET_EXTRA_FLAGS": shlex.join(both),
+    }
+    return Program(
+        _built(host, [*both, *(f for f in flags if not f.startswith("-l"))], [f for f in flags if f.startswith("-l")]), environment
+    )
+
+
+def _sort(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Return host code and codelets."""
+    rest = [(s, s.suffix == ".gp" or is_codelet(s.read_text(errors="replace"))) for s in sources[1:]]
+    return [sources[0], *(s for s, codelet in rest if not codelet)], [s for s, codelet in rest if codelet]
+
+
+def _checked(codelet: Path, flags: Sequence[str]) -> Path:
+    """Compile a codelet file, so that its errors come before anything runs; return it."""
+    compile_codelets(codelet, library().resolve(), flags)
+    return codelet
+
+
+def _built(sources: Sequence[Path], flags: Sequence[str], libraries: Sequence[str]) -> Path:
+    command = compiler()
+    options = [*common_flags(command), *flags, "-isystem", str(include_dir()), "-idirafter", str(fallback_dir())]
+    texts = [run_compiler([*command, *options, "-E", str(s.resolve())], s.name) for s in sources]
+    parts = [*texts, *command, compiler_version(command), *flags, *libraries, machine_id(), str(complete_prefix())]
+    target = cache_dir() / "programs" / digest(parts)
+    if not (target / "program").exists():
+        scratch = scratch_beside(target)
+        try:
+            resolved = [s.resolve() for s in sources]
+            compile_program(resolved, scratch / "program", flags=["-O2", *flags], libraries=libraries, complete=True)
+            publish(scratch, target)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return target / "program"
+
+
+def run_program(program: Program, arguments: Sequence[str] = (), *, ipu: str = "ipu2", checks: Checks | None = None) -> int:
+    """Run a program with this process's streams; return its exit code, 128 + n where signal n ended it.
+
+    Parameters
+    ----------
+    program
+        What `build_program` returned.
+    arguments
+        Of the program.
+    ipu
+        The machine that stands in for hardware: ``ipu1``, ``ipu2``, ``ipu21``, or ``none``.
+    checks
+        What to watch.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    environment = {**os.environ, **program.environment, "SNNC_EMULATED_IPU": ipu, **(checks or Checks()).environment()}
+    code = subprocess.run([str(program.path), *arguments], env=environment, check=False).returncode
+    return code if code >= 0 else 128 - code

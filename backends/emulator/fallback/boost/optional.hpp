@@ -1,0 +1,10 @@
+// For programs that use boost::optional where Boost is not installed: searched behind everything else.
+#ifndef SNNC_FALLBACK_BOOST_OPTIONAL_HPP
+#define SNNC_FALLBACK_BOOST_OPTIONAL_HPP
+#include <optional>
+namespace boost {
+using std::optional;
+inline constexpr std::nullopt_t none = std::nullopt;
+template <class T> optional<std::decay_t<T>> make_optional(T &&value) { return std::make_optional(std::forward<T>(value)); }
+} // namespace boost
+#endif

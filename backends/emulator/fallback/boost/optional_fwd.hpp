@@ -1,0 +1,4 @@
+#ifndef SNNC_FALLBACK_BOOST_OPTIONAL_OPTIONAL_HPP
+#define SNNC_FALLBACK_BOOST_OPTIONAL_OPTIONAL_HPP
+#include <boost/optional.hpp>
+#endif

@@ -1,0 +1,46 @@
+// A graph and its programs, compiled.
+#ifndef SNNC_POPLAR_EXECUTABLE_HPP
+#define SNNC_POPLAR_EXECUTABLE_HPP
+
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <vector>
+
+#include <poplar/ArrayRef.hpp>
+#include <poplar/Graph.hpp>
+#include <poplar/OptionFlags.hpp>
+#include <poplar/Program.hpp>
+
+namespace poplar {
+
+/// Steps done, steps in all.
+using ProgressFunc = std::function<void(int, int)>;
+
+class Executable {
+public:
+  Executable() = default;
+  /// The emulator cannot write executables to files, nor read them: both throw poplar_error.
+  void serialize(std::ostream &stream) const;
+  static Executable deserialize(std::istream &stream);
+  bool valid() const { return graph_ != nullptr; }
+
+  /// Of the emulator itself.
+  Executable(std::shared_ptr<core::GraphData> graph, std::vector<program::Program> programs, OptionFlags options)
+      : graph_(std::move(graph)), programs_(std::move(programs)), options_(std::move(options)) {}
+  const std::shared_ptr<core::GraphData> &graph() const { return graph_; }
+  const std::vector<program::Program> &programs() const { return programs_; }
+  const OptionFlags &options() const { return options_; }
+
+private:
+  std::shared_ptr<core::GraphData> graph_;
+  std::vector<program::Program> programs_;
+  OptionFlags options_;
+};
+
+/// What an Engine is made from later.
+Executable compileGraph(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &options = {}, ProgressFunc progress = {});
+
+} // namespace poplar
+
+#endif

@@ -1,0 +1,19 @@
+#ifndef SNNC_POPNN_LOSS_HPP
+#define SNNC_POPNN_LOSS_HPP
+#include <poplar/Graph.hpp>
+#include <poplar/Program.hpp>
+namespace popnn {
+enum LossType { SUM_SQUARED_LOSS, CROSS_ENTROPY_LOSS };
+/// modelOutputs [batch, classes]; expected [batch] class numbers, or a tensor of the outputs' shape for the squared loss. Gives each
+/// sample's loss, the gradient of the outputs (of the logits, for cross entropy after a softmax), and counts what was right.
+poplar::program::Program calcLoss(poplar::Graph &graph, const poplar::Tensor &modelOutputs, const poplar::Tensor &expected,
+                                  const poplar::Tensor &loss, const poplar::Tensor &deltas, LossType lossType,
+                                  const poplar::DebugContext &context = {});
+poplar::program::Program calcLoss(poplar::Graph &graph, const poplar::Tensor &modelOutputs, const poplar::Tensor &expected,
+                                  const poplar::Tensor &loss, const poplar::Tensor &deltas, const poplar::Tensor &numCorrect,
+                                  LossType lossType, const poplar::DebugContext &context = {});
+/// The place of the greatest (least) element of each row, UNSIGNED_INT.
+poplar::Tensor argMax(poplar::Graph &graph, const poplar::Tensor &input, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
+poplar::Tensor argMin(poplar::Graph &graph, const poplar::Tensor &input, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
+} // namespace popnn
+#endif

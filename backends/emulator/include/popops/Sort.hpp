@@ -1,0 +1,12 @@
+#ifndef SNNC_POPOPS_SORT_HPP
+#define SNNC_POPOPS_SORT_HPP
+#include <poplar/Graph.hpp>
+#include <poplar/Program.hpp>
+namespace popops {
+/// Ascending along a dimension.
+poplar::Tensor sort(poplar::Graph &graph, const poplar::Tensor &t, unsigned dim, poplar::program::Sequence &prog,
+                    const poplar::DebugContext &context = {});
+void sortInPlace(poplar::Graph &graph, const poplar::Tensor &t, unsigned dim, poplar::program::Sequence &prog,
+                 const poplar::DebugContext &context = {});
+} // namespace popops
+#endif

@@ -1,0 +1,25 @@
+#ifndef SNNC_POPOPS_TOP_K_HPP
+#define SNNC_POPOPS_TOP_K_HPP
+#include <utility>
+#include <poplar/Graph.hpp>
+#include <poplar/OptionFlags.hpp>
+#include <poplar/Program.hpp>
+#include <popops/SortOrder.hpp>
+namespace popops {
+struct TopKParams {
+  TopKParams(unsigned count, bool greatest, SortOrder order, bool stable = false)
+      : k(count), largest(greatest), sortOrder(order), stableSort(stable) {}
+  unsigned k;
+  bool largest;
+  SortOrder sortOrder;
+  bool stableSort;
+};
+/// The k greatest (or least) elements of the last dimension.
+poplar::Tensor topK(poplar::Graph &graph, poplar::program::Sequence &prog, const poplar::Tensor &t, const TopKParams &params,
+                    const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
+/// The same with their places, UNSIGNED_INT.
+std::pair<poplar::Tensor, poplar::Tensor> topKWithPermutation(poplar::Graph &graph, poplar::program::Sequence &prog, const poplar::Tensor &t,
+                                                              const TopKParams &params, const poplar::DebugContext &context = {},
+                                                              const poplar::OptionFlags &options = {});
+} // namespace popops
+#endif

@@ -1,0 +1,31 @@
+// Random tensors. The sequence is the emulator's own: a program may rely on distributions and on repeating itself, not on values.
+#ifndef SNNC_POPRAND_RANDOM_GEN_HPP
+#define SNNC_POPRAND_RANDOM_GEN_HPP
+#include <cstdint>
+#include <poplar/Graph.hpp>
+#include <poplar/Program.hpp>
+#include <poplar/Tensor.hpp>
+namespace poprand {
+/// `masterSeed`: UNSIGNED_INT {2}, or null. A tensor of the shape and mapping of `reference`.
+poplar::Tensor uniform(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &reference,
+                       const poplar::Type &outType, double minVal, double maxVal, poplar::program::Sequence &prog,
+                       const poplar::DebugContext &context = {});
+poplar::Tensor normal(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &reference,
+                      const poplar::Type &outType, double mean, double stdDev, poplar::program::Sequence &prog,
+                      const poplar::DebugContext &context = {});
+/// Redrawn while farther than alpha from the mean, in standard deviations.
+poplar::Tensor truncatedNormal(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier,
+                               const poplar::Tensor &reference, const poplar::Type &outType, double mean, double stdDev, double alpha,
+                               poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
+/// 1 with probability `prob`, else 0.
+poplar::Tensor bernoulli(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &reference,
+                         const poplar::Type &outType, double prob, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
+/// Elements are kept with `keepProbability` and then multiplied by `scale`.
+poplar::Tensor dropout(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &in,
+                       const poplar::Tensor &reference, double keepProbability, double scale, poplar::program::Sequence &prog,
+                       const poplar::DebugContext &context = {});
+/// Taken; every call has a sequence of its own.
+void setSeed(poplar::Graph &graph, const poplar::Tensor &masterSeed, std::uint32_t seedModifier, poplar::program::Sequence &prog,
+             const poplar::DebugContext &context = {});
+} // namespace poprand
+#endif

@@ -1,0 +1,15 @@
+#ifndef SNNC_POPUTIL_BROADCAST_HPP
+#define SNNC_POPUTIL_BROADCAST_HPP
+#include <cstddef>
+#include <vector>
+#include <poplar/Tensor.hpp>
+namespace poputil {
+/// Dimensions of 1 are put before the shorter shape.
+void expandToMatchRanks(poplar::Tensor &a, poplar::Tensor &b);
+/// By NumPy's rule.
+void broadcastToMatch(poplar::Tensor &a, const std::vector<std::size_t> &shape);
+void broadcastToMatch(poplar::Tensor &a, poplar::Tensor &b);
+void broadcastToMatch(poplar::Tensor &a, poplar::Tensor &b, poplar::Tensor &c);
+bool canBroadcastToMatch(const poplar::Tensor &a, const poplar::Tensor &b);
+} // namespace poputil
+#endif

@@ -1,0 +1,154 @@
+// gcl/Collectives.hpp: tensors go round the ring of replicas.
+#include <gcl/Collectives.hpp>
+
+#include <poputil/TileMapping.hpp>
+#include <poputil/exceptions.hpp>
+
+#include "elementwise.hpp"
+#include "evaluate.hpp"
+
+namespace gcl {
+
+using namespace poplibs;
+using popops::expr::BinaryOp;
+using popops::expr::BinaryOpType;
+using popops::expr::Const;
+using popops::expr::_1;
+using popops::expr::_2;
+using poplar::DebugContext;
+using poplar::OptionFlags;
+using poplar::program::Copy;
+using poplar::program::Sequence;
+
+namespace {
+
+BinaryOpType combining(CollectiveOperator op) {
+  switch (op) {
+  case CollectiveOperator::MUL:
+    return BinaryOpType::MULTIPLY;
+  case CollectiveOperator::MIN:
+    return BinaryOpType::MINIMUM;
+  case CollectiveOperator::MAX:
+    return BinaryOpType::MAXIMUM;
+  case CollectiveOperator::LOGICAL_AND:
+    return BinaryOpType::LOGICAL_AND;
+  case CollectiveOperator::LOGICAL_OR:
+    return BinaryOpType::LOGICAL_OR;
+  default:
+    return BinaryOpType::ADD;
+  }
+}
+
+/// Replica r sends to replica r + by.
+std::map<unsigned, unsigned> ring(const Graph &graph, unsigned by) {
+  std::map<unsigned, unsigned> next;
+  const unsigned n = graph.getReplicationFactor();
+  for (unsigned r = 0; r < n; ++r)
+    next[r] = (r + by) % n;
+  return next;
+}
+
+void requireAll(const Graph &graph, const CommGroup &group, const std::string &name) {
+  if (group.type != CommGroupType::ALL && group.size != 0 && group.size != graph.getReplicationFactor())
+    throw poputil::poplibs_error(name + ": the emulator knows collectives of all replicas only, not of groups of " + std::to_string(group.size));
+}
+
+void reduceTo(Graph &graph, const Tensor &data, const Tensor &out, CollectiveOperator op, Sequence &prog, const CommGroup &group,
+              const std::string &name) {
+  requireAll(graph, group, name);
+  const unsigned n = graph.getReplicationFactor();
+  if (op == CollectiveOperator::SQUARE_ADD)
+    mapTo(graph, popops::expr::Square(_1), {data}, out, prog, name + "/square");
+  else if (!(data == out))
+    prog.add(Copy(data, out));
+  if (n == 1 || op == CollectiveOperator::LOCAL)
+    return;
+  const Tensor own = duplicate(graph, out, prog, name + "/own"), heard = outputLike(graph, data.elementType(), data.shape(), {out}, name + "/heard");
+  for (unsigned by = 1; by < n; ++by) {
+    prog.add(poplar::program::CrossReplicaCopy(own, heard, ring(graph, by), name));
+    mapTo(graph, BinaryOp(combining(op), _1, _2), {out, heard}, out, prog, name + "/Reduce");
+  }
+  if (op == CollectiveOperator::MEAN)
+    mapTo(graph, BinaryOp(BinaryOpType::MULTIPLY, _1, Const(1.0f / float(n))), {out}, out, prog, name + "/Mean");
+}
+
+std::string nameOf(const DebugContext &context, const char *fallback) { return contextName(context, fallback); }
+
+} // namespace
+
+Tensor allReduceCrossReplica(Graph &graph, const Tensor &data, CollectiveOperator op, Sequence &prog, const CommGroup &group,
+                             const DebugContext &context, const OptionFlags &) {
+  const std::string name = nameOf(context, "allReduce");
+  const Tensor out = outputLike(graph, data.elementType(), data.shape(), {data}, name + "/Out");
+  reduceTo(graph, data, out, op, prog, group, name);
+  return out;
+}
+
+std::vector<Tensor> allReduceCrossReplica(Graph &graph, const std::vector<Tensor> &datas, CollectiveOperator op, Sequence &prog,
+                                          const CommGroup &group, const DebugContext &context, const OptionFlags &options) {
+  std::vector<Tensor> results;
+  for (const Tensor &data : datas)
+    results.push_back(allReduceCrossReplica(graph, data, op, prog, group, context, options));
+  return results;
+}
+
+void allReduceInPlaceCrossReplica(Graph &graph, const Tensor &data, CollectiveOperator op, Sequence &prog, const CommGroup &group,
+                                  const DebugContext &context, const OptionFlags &) {
+  reduceTo(graph, data, data, op, prog, group, nameOf(context, "allReduce"));
+}
+
+void allReduceToDestinationCrossReplica(Graph &graph, const Tensor &data, const Tensor &destination, CollectiveOperator op, Sequence &prog,
+                                        const CommGroup &group, const DebugContext &context, const OptionFlags &) {
+  reduceTo(graph, data, destination, op, prog, group, nameOf(context, "allReduce"));
+}
+
+Tensor allGatherCrossReplica(Graph &graph, const Tensor &data, Sequence &prog, const CommGroup &group, const DebugContext &context,
+                             const OptionFlags &) {
+  const std::string name = nameOf(context, "allGather");
+  requireAll(graph, group, name);
+  const unsigned n = graph.getReplicationFactor();
+  std::vector<Tensor> rows;
+  for (unsigned r = 0; r < n; ++r)
+    rows.push_back(outputLike(graph, data.elementType(), data.shape(), {data}, name + "/Out").expand({0}));
+  const Tensor heard = outputLike(graph, data.elementType(), data.shape(), {data}, name + "/heard");
+  const Tensor index = graph.addReplicationIndexConstant(name + "/index");
+  graph.setTileMapping(index, 0);
+  for (unsigned by = 0; by < n; ++by) {
+    if (by > 0)
+      prog.add(poplar::program::CrossReplicaCopy(data, heard, ring(graph, by), name));
+    // Heard from replica (own number - by): each replica puts it elsewhere.
+    for (unsigned r = 0; r < n; ++r)
+      mapTo(graph, popops::expr::Select(_1, _2, popops::expr::Equal(popops::expr::_3, Const((r + by) % n))),
+            {by > 0 ? heard : data, by > 0 ? rows[r][0] : data, index}, rows[r][0], prog, name + "/Place");
+  }
+  return poplar::concat(rows);
+}
+
+Tensor reduceScatterCrossReplica(Graph &graph, const Tensor &data, CollectiveOperator op, Sequence &prog, const CommGroup &group,
+                                 const DebugContext &context, const OptionFlags &options) {
+  const std::string name = nameOf(context, "reduceScatter");
+  const Tensor whole = allReduceCrossReplica(graph, data, op, prog, group, name, options).flatten();
+  const std::size_t n = graph.getReplicationFactor(), each = (whole.numElements() + n - 1) / n;
+  const Tensor part = graph.addVariable(data.elementType(), {each}, name + "/Out");
+  poputil::mapTensorLinearly(graph, part);
+  const Tensor index = graph.addReplicationIndexConstant(name + "/index");
+  graph.setTileMapping(index, 0);
+  for (std::size_t r = 0; r < n; ++r) {
+    const std::size_t begin = std::min(r * each, whole.numElements()), end = std::min(begin + each, whole.numElements());
+    const Tensor mine = part.slice(0, end - begin), rest = part.slice(end - begin, each);
+    const popops::expr::Equal here(_2, Const(unsigned(r)));
+    if (end > begin)
+      mapTo(graph, popops::expr::Select(_1, popops::expr::_3, here), {whole.slice(begin, end), index, mine}, mine, prog, name + "/Scatter");
+    if (end - begin < each)
+      mapTo(graph, popops::expr::Select(popops::expr::Cast(Const(0), data.elementType()), _1, here), {rest, index}, rest, prog, name + "/Scatter");
+  }
+  return part;
+}
+
+Tensor broadcastCrossReplica(Graph &graph, const Tensor &data, Sequence &prog, const CommGroup &group, unsigned root, const DebugContext &context,
+                             const OptionFlags &options) {
+  const Tensor all = allGatherCrossReplica(graph, data, prog, group, nameOf(context, "broadcast"), options);
+  return all[root];
+}
+
+} // namespace gcl

@@ -1,0 +1,210 @@
+// popops: encodings, padding, allTrue; poputil: broadcasts and regions.
+#include <popops/AllTrue.hpp>
+#include <popops/ElementWiseUtil.hpp>
+#include <popops/Encoding.hpp>
+#include <popops/Pad.hpp>
+#include <popops/Reduce.hpp>
+#include <poputil/Broadcast.hpp>
+#include <poputil/TileMapping.hpp>
+#include <poputil/Util.hpp>
+
+#include "elementwise.hpp"
+
+namespace popops {
+
+using namespace poplibs;
+using poplar::DebugContext;
+using poplar::program::Copy;
+using poplar::program::Sequence;
+
+namespace {
+
+/// start, start + 1, … of a type.
+Tensor counting(Graph &graph, const Type &type, std::size_t n, std::int64_t start, const std::string &name) {
+  std::vector<std::int64_t> values(n);
+  for (std::size_t i = 0; i < n; ++i)
+    values[i] = start + std::int64_t(i);
+  const Tensor constant = graph.addConstant<std::int64_t>(type, {n}, values, name);
+  poputil::mapTensorLinearly(graph, constant);
+  return constant;
+}
+
+void count(Graph &graph, const Tensor &t, std::int64_t start, Sequence &prog, const DebugContext &context) {
+  requireLibrary(graph, "popops");
+  const std::string name = contextName(context, "iota");
+  prog.add(Copy(counting(graph, t.elementType(), t.numElements(), start, name), t.flatten(), false, context));
+}
+
+/// indices[i] == j, for [rows, classes].
+std::vector<Tensor> operands(Graph &graph, const Tensor &indices, const Tensor &encoded, const std::string &name) {
+  requireLibrary(graph, "popops");
+  if (encoded.rank() != 2 || indices.numElements() != encoded.dim(0))
+    throw poputil::poplibs_error(name + ": " + std::to_string(indices.numElements()) + " indices for an encoding of shape " + encoded.shapeToString());
+  const Tensor classes = counting(graph, indices.elementType(), encoded.dim(1), 0, name + "/classes");
+  return {broadcastTo(indices.flatten().expand({1}), encoded.shape()), broadcastTo(classes.expand({0}), encoded.shape())};
+}
+
+} // namespace
+
+void iota(Graph &graph, const Tensor &t, unsigned start, Sequence &prog, const DebugContext &context) { count(graph, t, start, prog, context); }
+void iota(Graph &graph, const Tensor &t, int start, Sequence &prog, const DebugContext &context) { count(graph, t, start, prog, context); }
+
+void encodeOneHot(Graph &graph, const Tensor &indices, const Tensor &encoded, Sequence &prog, const DebugContext &context) {
+  using namespace expr;
+  const std::string name = contextName(context, "encodeOneHot");
+  mapTo(graph, Cast(Equal(_1, _2), encoded.elementType()), operands(graph, indices, encoded, name), encoded, prog, name);
+}
+
+void encodeOneHot(Graph &graph, const Tensor &indices, const Tensor &encoded, Sequence &prog, const Tensor &on, const Tensor &off,
+                  const DebugContext &context) {
+  using namespace expr;
+  const std::string name = contextName(context, "encodeOneHot");
+  std::vector<Tensor> tensors = operands(graph, indices, encoded, name);
+  tensors.push_back(on);
+  tensors.push_back(off);
+  mapTo(graph, Select(_3, _4, Equal(_1, _2)), tensors, encoded, prog, name);
+}
+
+Tensor pad(Graph &graph, const Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension, float value) {
+  Tensor result = t;
+  const auto filling = [&](std::ptrdiff_t n) {
+    std::vector<std::size_t> shape = t.shape();
+    shape.at(dimension) = std::size_t(n);
+    const Tensor constant = graph.addConstant(t.elementType(), shape, value, "padding");
+    poputil::mapTensorLinearly(graph, constant);
+    return constant;
+  };
+  if (lower < 0)
+    result = result.slice(std::size_t(-lower), result.dim(dimension), dimension);
+  if (upper < 0)
+    result = result.slice(0, result.dim(dimension) - std::size_t(-upper), dimension);
+  if (lower > 0)
+    result = poplar::concat(filling(lower), result, dimension);
+  if (upper > 0)
+    result = poplar::concat(result, filling(upper), dimension);
+  return result;
+}
+
+Tensor pad(Graph &graph, const Tensor &t, const std::vector<std::ptrdiff_t> &lower, const std::vector<std::ptrdiff_t> &upper, float value) {
+  if (lower.size() != t.rank() || upper.size() != t.rank())
+    throw poputil::poplibs_error("pad: a tensor of shape " + t.shapeToString() + " needs a pair of numbers for each dimension");
+  Tensor result = t;
+  for (unsigned d = 0; d < t.rank(); ++d)
+    result = pad(graph, result, lower[d], upper[d], d, value);
+  return result;
+}
+
+Tensor allTrue(Graph &graph, Tensor A, Sequence &prog, const DebugContext &context) {
+  return reduce(graph, A.flatten(), {0}, ReduceParams(Operation::LOGICAL_AND), prog, context);
+}
+
+Tensor createOutputForElementWiseOp(Graph &graph, const std::vector<Tensor> &inputs, const Type &outputType, const DebugContext &context) {
+  return outputLike(graph, outputType, broadcastShape(inputs), inputs, contextName(context, "out"));
+}
+
+} // namespace popops
+
+namespace poputil {
+
+using poplar::Graph;
+using poplar::Interval;
+using poplar::Tensor;
+
+void expandToMatchRanks(Tensor &a, Tensor &b) {
+  while (a.rank() < b.rank())
+    a = a.expand({0});
+  while (b.rank() < a.rank())
+    b = b.expand({0});
+}
+
+void broadcastToMatch(Tensor &a, const std::vector<std::size_t> &shape) {
+  while (a.rank() < shape.size())
+    a = a.expand({0});
+  for (unsigned d = 0; d < shape.size(); ++d)
+    if (a.dim(d) == 1 && shape[d] != 1)
+      a = a.broadcast(unsigned(shape[d]), d);
+  if (a.shape() != shape)
+    throw poplibs_error("a tensor of shape " + a.shapeToString() + " cannot be broadcast");
+}
+
+void broadcastToMatch(Tensor &a, Tensor &b) {
+  const std::vector<std::size_t> shape = poplibs::broadcastShape({a, b});
+  broadcastToMatch(a, shape);
+  broadcastToMatch(b, shape);
+}
+
+void broadcastToMatch(Tensor &a, Tensor &b, Tensor &c) {
+  const std::vector<std::size_t> shape = poplibs::broadcastShape({a, b, c});
+  broadcastToMatch(a, shape);
+  broadcastToMatch(b, shape);
+  broadcastToMatch(c, shape);
+}
+
+bool canBroadcastToMatch(const Tensor &a, const Tensor &b) {
+  try {
+    poplibs::broadcastShape({a, b});
+    return true;
+  } catch (const poplibs_error &) {
+    return false;
+  }
+}
+
+std::vector<std::vector<Interval>> splitRegions(const std::vector<Interval> &regions, unsigned grainSize, unsigned maxPartitions,
+                                                unsigned minElementsPerPartition, unsigned maxElementsPerPartition, unsigned) {
+  std::size_t total = 0;
+  for (const Interval &r : regions)
+    total += r.size();
+  const std::size_t grain = std::max(1u, grainSize), grains = (total + grain - 1) / grain;
+  std::size_t each = std::max<std::size_t>({1, (grains + maxPartitions - 1) / std::max(1u, maxPartitions), (minElementsPerPartition + grain - 1) / grain});
+  each = std::min<std::size_t>(each, std::max<std::size_t>(1, maxElementsPerPartition / grain)) * grain;
+  std::vector<std::vector<Interval>> parts;
+  std::size_t left = 0;
+  for (const Interval &r : regions)
+    for (std::size_t begin = r.begin(); begin < r.end();) {
+      if (left == 0) {
+        parts.emplace_back();
+        left = each;
+      }
+      const std::size_t n = std::min(left, r.end() - begin);
+      parts.back().emplace_back(begin, begin + n);
+      begin += n;
+      left -= n;
+    }
+  return parts;
+}
+
+std::vector<std::vector<Interval>> splitRegionsBetweenWorkers(const poplar::Target &target, const std::vector<Interval> &regions,
+                                                              unsigned grainSize, unsigned minElementsPerPartition,
+                                                              unsigned maxElementsPerPartition, unsigned maxElementsPerRegion) {
+  return splitRegions(regions, grainSize, target.getNumWorkerContexts(), minElementsPerPartition, maxElementsPerPartition, maxElementsPerRegion);
+}
+
+std::size_t intervalSequenceNumElements(const std::vector<std::vector<Interval>> &sequences) {
+  std::size_t n = 0;
+  for (const std::vector<Interval> &sequence : sequences)
+    for (const Interval &i : sequence)
+      n += i.size();
+  return n;
+}
+
+Tensor duplicate(Graph &graph, const Tensor &in, poplar::program::Sequence &prog, const poplar::DebugContext &context, poplar::TensorCloneMethod) {
+  return poplibs::duplicate(graph, in, prog, poplibs::contextName(context, "duplicate"));
+}
+
+std::vector<std::size_t> unflattenIndex(const std::vector<std::size_t> &shape, std::size_t index) {
+  std::vector<std::size_t> indices(shape.size());
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    indices[d] = index % shape[d];
+    index /= shape[d];
+  }
+  return indices;
+}
+
+std::size_t flattenIndex(const std::vector<std::size_t> &shape, const std::vector<std::size_t> &indices) {
+  std::size_t index = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    index = index * shape[d] + indices[d];
+  return index;
+}
+
+} // namespace poputil

@@ -1,0 +1,167 @@
+// popops: TopK and Sort; popnn: argMax, argMin.
+#include "rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <popnn/Loss.hpp>
+#include <popops/Sort.hpp>
+#include <popops/TopK.hpp>
+#include <poputil/exceptions.hpp>
+
+#include "elementwise.hpp"
+#include "evaluate.hpp"
+
+namespace poplibs {
+
+using poplar::core::Direction;
+
+namespace {
+
+struct Sorting {
+  Type type;
+  bool descending;
+};
+
+template <class T> void sortRow(const State &state, bool descending) {
+  const Slot &values = state.slots[0], &indices = state.slots[1], &in = state.slots[2];
+  std::vector<std::uint32_t> order(in.count);
+  std::iota(order.begin(), order.end(), 0u);
+  const T *x = in.as<T>();
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return descending ? x[a] > x[b] : x[a] < x[b]; });
+  for (std::uint32_t i = 0; i < values.count; ++i) {
+    values.as<T>()[i] = x[order[i]];
+    indices.as<std::uint32_t>()[i] = order[i];
+  }
+}
+
+void runSort(const State &state) {
+  const Sorting &s = *static_cast<const Sorting *>(state.shared);
+  if (s.type == poplar::FLOAT)
+    sortRow<float>(state, s.descending);
+  else if (s.type == poplar::HALF)
+    sortRow<half>(state, s.descending);
+  else if (s.type == poplar::INT)
+    sortRow<std::int32_t>(state, s.descending);
+  else
+    sortRow<std::uint32_t>(state, s.descending);
+}
+
+} // namespace
+
+Tensor rowsOverTiles(Graph &graph, const Type &type, std::size_t rows, std::size_t k, const std::string &name) {
+  const Tensor t = graph.addVariable(type, {rows, k}, name);
+  for (std::size_t row = 0; row < rows; ++row)
+    graph.setTileMapping(t[row], unsigned(row % graph.getTarget().getNumTiles()));
+  return t;
+}
+
+void sortRows(Graph &graph, const Tensor &in, const Tensor &values, const Tensor &indices, bool descending, poplar::program::Sequence &prog,
+              const std::string &name) {
+  const Type type = in.elementType();
+  if (type != poplar::FLOAT && type != poplar::HALF && type != poplar::INT && type != poplar::UNSIGNED_INT)
+    throw poputil::poplibs_error(name + ": elements of type " + type.toString() + " cannot be ordered");
+  const std::string vertex = std::string("popops::SortRow<") + type.toString() + (descending ? ",descending>" : ",ascending>");
+  builtinType(graph, vertex,
+              {{"values", Direction::Output, type}, {"indices", Direction::Output, poplar::UNSIGNED_INT}, {"in", Direction::Input, type}},
+              &runSort, std::make_shared<Sorting>(Sorting{type, descending}), 500);
+  const poplar::ComputeSet computeSet = graph.addComputeSet(name);
+  const double n = double(in.dim(1));
+  for (std::size_t row = 0; row < in.dim(0); ++row) {
+    const poplar::VertexRef v = graph.addVertex(computeSet, vertex);
+    graph.connect(v["values"], values[row]);
+    graph.connect(v["indices"], indices[row]);
+    graph.connect(v["in"], in[row]);
+    graph.setTileMapping(v, unsigned(row % graph.getTarget().getNumTiles()));
+    graph.setPerfEstimate(v, std::uint64_t(60 + 20 * n * std::log2(n + 2)));
+  }
+  prog.add(poplar::program::Execute(computeSet));
+}
+
+} // namespace poplibs
+
+namespace popops {
+
+using namespace poplibs;
+using poplar::DebugContext;
+using poplar::OptionFlags;
+using poplar::program::Copy;
+using poplar::program::Sequence;
+
+namespace {
+
+/// The last dimension as rows.
+Tensor asRows(const Tensor &t) { return t.reshape({t.numElements() / std::max<std::size_t>(1, t.dim(t.rank() - 1)), t.dim(t.rank() - 1)}); }
+
+} // namespace
+
+std::pair<Tensor, Tensor> topKWithPermutation(Graph &graph, Sequence &prog, const Tensor &t, const TopKParams &params,
+                                              const DebugContext &context, const OptionFlags &) {
+  requireLibrary(graph, "popops");
+  const std::string name = contextName(context, "topK");
+  if (t.rank() == 0 || params.k > t.dim(t.rank() - 1))
+    throw poputil::poplibs_error(name + ": " + std::to_string(params.k) + " elements of a tensor of shape " + t.shapeToString());
+  const Tensor rows = asRows(t);
+  Tensor values = rowsOverTiles(graph, t.elementType(), rows.dim(0), params.k, name + "/values");
+  Tensor indices = rowsOverTiles(graph, poplar::UNSIGNED_INT, rows.dim(0), params.k, name + "/indices");
+  sortRows(graph, rows, values, indices, params.largest, prog, name);
+  std::vector<std::size_t> shape = t.shape();
+  shape.back() = params.k;
+  const bool turn = params.largest ? params.sortOrder == SortOrder::ASCENDING : params.sortOrder == SortOrder::DESCENDING;
+  if (turn) {
+    values = values.reverse(1);
+    indices = indices.reverse(1);
+  }
+  return {values.reshape(shape), indices.reshape(shape)};
+}
+
+Tensor topK(Graph &graph, Sequence &prog, const Tensor &t, const TopKParams &params, const DebugContext &context, const OptionFlags &options) {
+  return topKWithPermutation(graph, prog, t, params, context, options).first;
+}
+
+Tensor sort(Graph &graph, const Tensor &t, unsigned dim, Sequence &prog, const DebugContext &context) {
+  requireLibrary(graph, "popops");
+  const std::string name = contextName(context, "sort");
+  if (dim >= t.rank())
+    throw poputil::poplibs_error(name + ": dimension " + std::to_string(dim) + " of a tensor of shape " + t.shapeToString());
+  const Tensor last = t.dimRoll(dim, t.rank() - 1), rows = asRows(last);
+  const Tensor values = rowsOverTiles(graph, t.elementType(), rows.dim(0), rows.dim(1), name + "/values");
+  const Tensor indices = rowsOverTiles(graph, poplar::UNSIGNED_INT, rows.dim(0), rows.dim(1), name + "/indices");
+  sortRows(graph, rows, values, indices, false, prog, name);
+  return values.reshape(last.shape()).dimRoll(t.rank() - 1, dim);
+}
+
+void sortInPlace(Graph &graph, const Tensor &t, unsigned dim, Sequence &prog, const DebugContext &context) {
+  prog.add(Copy(sort(graph, t, dim, prog, context), t, false, context));
+}
+
+} // namespace popops
+
+namespace popnn {
+
+using poplar::Graph;
+using poplar::Tensor;
+
+namespace {
+
+Tensor first(Graph &graph, const Tensor &input, bool greatest, poplar::program::Sequence &prog, const poplar::DebugContext &context) {
+  const std::string name = poplibs::contextName(context, greatest ? "argMax" : "argMin");
+  poplibs::requireLibrary(graph, "popnn");
+  const Tensor values = poplibs::rowsOverTiles(graph, input.elementType(), input.dim(0), 1, name + "/values");
+  const Tensor indices = poplibs::rowsOverTiles(graph, poplar::UNSIGNED_INT, input.dim(0), 1, name + "/indices");
+  poplibs::sortRows(graph, input, values, indices, greatest, prog, name);
+  return indices.squeeze({1});
+}
+
+} // namespace
+
+Tensor argMax(Graph &graph, const Tensor &input, poplar::program::Sequence &prog, const poplar::DebugContext &context) {
+  return first(graph, input, true, prog, context);
+}
+
+Tensor argMin(Graph &graph, const Tensor &input, poplar::program::Sequence &prog, const poplar::DebugContext &context) {
+  return first(graph, input, false, prog, context);
+}
+
+} // namespace popnn

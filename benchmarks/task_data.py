@@ -1,0 +1,81 @@
+"""Small data sets of the field as spike trains: digits, yin-yang, randman.
+
+[samples, T, inputs] of 0 and 1, each input spiking once or never.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float32]
+Labels = npt.NDArray[np.int64]
+DIGITS = Path(__file__).parents[1] / "examples" / "digits" / "digits.npz"
+
+
+def latency(values: npt.NDArray[np.float64], steps: int) -> Array:
+    """Turn values of 0 to 1 [samples, inputs] into one spike each, at round(value (steps - 1))."""
+    times = np.rint(values * (steps - 1)).astype(np.int64)
+    spikes = np.zeros((len(values), steps, values.shape[1]), np.float32)
+    np.put_along_axis(spikes, times[:, None, :], 1.0, axis=1)
+    return spikes
+
+
+def digits() -> tuple[Array, Labels, Array, Labels]:
+    """scikit-learn's digits of 8 x 8 pixels, brighter pixels earlier in 25 steps, dark ones never (``examples/digits/make_digits.py``)."""
+    with np.load(DIGITS) as data:
+        x, y, test_x, test_y = (data[name] for name in ("x", "y", "test_x", "test_y"))
+    return x.astype(np.float32), y.astype(np.int64), test_x.astype(np.float32), test_y.astype(np.int64)
+
+
+def yin_yang_class(points: npt.NDArray[np.float64]) -> Labels:
+    """Return the class of points [n, 2] inside the circle of radius 0.5 around (0.5, 0.5): 0 yang, 1 yin, 2 a dot.
+
+    Kriener, Goeltz and Petrovici 2022, "The Yin-Yang dataset" (arXiv 2102.08211): the boundary runs along two half circles of half the
+    radius; dots of radius 0.1 lie in their centres.
+    """
+    left, right = (np.hypot(points[:, 0] - x, points[:, 1] - 0.5) for x in (0.25, 0.75))
+    yin = (left <= 0.25) | ((points[:, 1] > 0.5) & (right > 0.25))
+    dots = np.minimum(left, right) < 0.1
+    return np.where(dots, 2, yin).astype(np.int64)
+
+
+def yin_yang(samples: int, seed: int, steps: int = 30) -> tuple[Array, Labels]:
+    """Return balanced samples: x, y, 1 - x and 1 - y as latencies, and a bias that always spikes first."""
+    rng = np.random.default_rng(seed)
+    points = rng.random((60 * samples, 2))
+    points = points[np.hypot(*(points - 0.5).T) <= 0.5]
+    classes = yin_yang_class(points)
+    chosen = rng.permutation(np.concatenate([np.flatnonzero(classes == c)[: (samples + 2 - c) // 3] for c in range(3)]))
+    inside = points[chosen]
+    return latency(np.hstack([inside, 1 - inside, np.zeros((len(inside), 1))]), steps), classes[chosen]
+
+
+def randman(
+    samples: int, seed: int, *, classes: int = 10, inputs: int = 20, dimensions: int = 1, alpha: float = 3.0, steps: int = 50
+) -> tuple[Array, Labels]:
+    """Return samples of smooth random manifolds, one a class, as latencies.
+
+    Zenke and Vogels 2021, "The Remarkable Robustness of Surrogate Gradient Learning", Neural Computation 33, section 4.1: input i of a
+    class is the product over the manifold's dimensions j of sum_k k^-alpha a sin(2 pi (k x_j b + c)), with uniform random a, b and c;
+    spike times are that value, scaled to the range 0 to 1 over the manifold.
+    """
+    rng = np.random.default_rng(seed)
+    order = np.arange(1, 101)
+    found, labels = [], np.repeat(np.arange(classes), -(-samples // classes))[:samples]
+    for label in range(classes):
+        at = rng.random((int((labels == label).sum()), dimensions))
+        grid = rng.random((1000, dimensions))
+        a, b, c = rng.random((3, inputs, dimensions, len(order)))
+
+        def value(x: npt.NDArray[np.float64], a: object = a, b: object = b, c: object = c) -> npt.NDArray[np.float64]:
+            waves = a * np.sin(2 * np.pi * (order * x[:, None, :, None] * b + c)) * order**-alpha
+            return waves.sum(axis=3).prod(axis=2)
+
+        whole = value(np.concatenate([grid, at]))
+        low, high = whole.min(axis=0), whole.max(axis=0)
+        found.append(((whole - low) / (high - low))[len(grid) :])
+    shuffled = rng.permutation(samples)
+    return latency(np.concatenate(found), steps)[shuffled], labels[shuffled].astype(np.int64)

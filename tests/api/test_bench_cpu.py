@@ -1,0 +1,317 @@
+"""The harness of ``snnc bench --suite cpu``: its numbers, its processes, its rows."""
+
+import json
+import os
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from snnc import cli
+from snnc.benchmarks.cpu import command, process
+from snnc.benchmarks.cpu.engine import ENTRIES, Entry, entries
+from snnc.benchmarks.cpu.equality import UPDATES, adam, difference, write_answer
+from snnc.benchmarks.cpu.memory import peak_bytes, reset_peak, resident_bytes
+from snnc.benchmarks.cpu.oracle import MARGIN, loss_and_activity, make_check
+from snnc.benchmarks.cpu.plot import draw
+from snnc.benchmarks.cpu.problem import make_problem, read_problem, write_problem
+from snnc.benchmarks.cpu.process import EngineError, Process
+from snnc.benchmarks.cpu.suite import measure
+from snnc.benchmarks.cpu.summary import summary, summary_lines
+from snnc.benchmarks.cpu.table import lines
+from snnc.benchmarks.cpu.workloads import WORKLOADS, Conv, Dense, Workload, workloads
+from snnc.errors import BenchError
+
+RECURRENT = Workload("recurrent", 0.2, 20, 5, (30,), (Dense(24, True), Dense(16)), 4)
+CONV = Workload("maps", 0.1, 12, 3, (2, 13, 13), (Conv(3, 3, 2), Conv(4, 2, 2)), 3, drive=0.3, gain=0.2)
+KEYS = {"workload", "density", "engine", "mode", "ms_median", "ms_p10", "samples_per_s", "peak_mb", "loss"}
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    """Entries of the stub engine, importable in processes."""
+    path = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
+    return lambda *variants, mode="exact", engine="stub": Entry(engine, mode, "bench_stub", variants)
+
+
+# ---- what is measured ------------------------------------------------------------------------------------------------
+
+
+def test_workloads_are_found_by_label_and_by_name():
+    assert [w.label for w in workloads()] == ["w1-1", "w1-5", "w1-10", "w1-ff-5", "w2-3", "w3-5", "conv-3"]
+    assert {w.density for w in workloads("W1")} == {0.01, 0.05, 0.1}
+    with pytest.raises(BenchError, match="w1-ff-5"):
+        workloads("w9")
+
+
+@pytest.mark.parametrize("workload", [*WORKLOADS, RECURRENT, CONV], ids=lambda w: w.label)
+def test_problems_survive_their_archive(workload, tmp_path):
+    problem = make_problem(workload.small(3, 2), seed=4)
+    write_problem(problem, tmp_path / "p.npz")
+    again = read_problem(tmp_path / "p.npz")
+    assert again.workload == problem.workload
+    np.testing.assert_array_equal(again.x, problem.x)
+    np.testing.assert_array_equal(again.y, problem.y)
+    assert list(again.weights) == list(problem.weights)
+    assert all(np.array_equal(again.weights[name], value) for name, value in problem.weights.items())
+    assert abs(make_problem(workload).x.mean() / workload.density - 1) < 0.2
+
+
+def test_hidden_layers_are_neither_silent_nor_busy():
+    for workload in (w for w in WORKLOADS if w.name in ("W1", "W1-ff", "W3")):
+        assert 0.01 < loss_and_activity(make_problem(workload.small(100, 4)))[1] < 0.15
+
+
+# ---- equal numbers ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def check():
+    return make_check(RECURRENT)
+
+
+def answered(check, engine, path):
+    losses, gradients, weights = [], [], []
+    for _ in range(UPDATES):
+        losses.append(engine.step())
+        gradients.append(engine.gradients())
+        weights.append(engine.weights())
+    write_answer(path, losses, gradients, weights)
+    return difference(path, check.of(True), check.problem.weights)
+
+
+INSTALLED = [(e, v) for e in ENTRIES if e.engine != "snnc" for v in e.variants if v not in ("compiled", "one thread")]
+
+
+@pytest.mark.parametrize(("entry", "variant"), INSTALLED, ids=lambda x: getattr(x, "engine", x))
+@pytest.mark.parametrize("workload", [RECURRENT, CONV], ids=lambda w: w.name)
+def test_frameworks_show_the_numbers_of_the_reference(entry, variant, workload, tmp_path):
+    pytest.importorskip(entry.engine, reason=f"{entry.engine} is not installed")
+    check = make_check(workload)
+    assert answered(check, import_module(entry.module).Engine(check.problem, entry.mode, variant), tmp_path / "a.npz") == ""
+
+
+def test_the_optimiser_of_the_check_is_that_of_torch():
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    start, gradients = rng.normal(size=5), [rng.normal(size=5) for _ in range(4)]
+    parameter = torch.nn.Parameter(torch.from_numpy(start.copy()))
+    optimizer = torch.optim.Adam([parameter], lr=1e-3)
+    for gradient in gradients:
+        parameter.grad = torch.from_numpy(gradient)
+        optimizer.step()
+    np.testing.assert_allclose(adam(start, gradients), parameter.detach().numpy(), rtol=1e-12)
+
+
+def test_no_checked_membrane_hangs_on_rounding(check):
+    shifted = dict(check.problem.weights)
+    shifted["hidden1.bias"] = shifted["hidden1.bias"] + np.float32(0.05 * MARGIN)
+    moved = replace(check.problem, weights=shifted)
+    assert loss_and_activity(moved)[1] == loss_and_activity(check.problem)[1]
+
+
+def wrong_answers(check):
+    """An answer by an engine that is right, and changes that make it wrong."""
+    expected, start = check.exact, check.problem.weights
+    gradients = [expected.gradients, {n: 0.5 * g for n, g in expected.gradients.items()}]
+    weights = [expected.weights, {n: adam(start[n].astype(float), [g[n] for g in gradients]) for n in start}]
+    right = (expected.loss, gradients, weights)
+    name = "hidden1.recurrent"
+    other = lambda step, change: {**step, name: change(step[name])}  # noqa: E731
+    yield "", right
+    yield "the loss is", (1.0002 * expected.loss, gradients, weights)
+    yield "the loss is", (float("nan"), gradients, weights)
+    yield f"gradient of {name} is off", (expected.loss, [other(gradients[0], lambda g: 1.0002 * g), gradients[1]], weights)
+    yield f"gradient of {name} is missing", (expected.loss, [other(gradients[0], lambda g: g[:-1]), gradients[1]], weights)
+    yield f"gradient of {name} is not finite", (expected.loss, [other(gradients[0], lambda g: g * np.nan), gradients[1]], weights)
+    yield f"{name} after a step", (expected.loss, gradients, [other(weights[0], lambda w: start[name] + 2 * (w - start[name])), weights[1]])
+    yield (
+        f"change of {name} in 2 steps",
+        (expected.loss, gradients, [weights[0], other(weights[1], lambda w: w + 0.01 * (w - start[name]))]),
+    )
+    window = check.window.gradients
+    yield "gradient of", (expected.loss, [window, gradients[1]], weights)
+
+
+def test_each_wrong_number_is_told(check, tmp_path):
+    for told, (loss, gradients, weights) in wrong_answers(check):
+        write_answer(tmp_path / "a.npz", [loss] * UPDATES, gradients, weights)
+        found = difference(tmp_path / "a.npz", check.exact, check.problem.weights)
+        assert found.startswith(told), (told, found)
+        assert bool(found) == bool(told)
+
+
+# ---- processes -------------------------------------------------------------------------------------------------------
+
+
+def test_a_process_answers_and_keeps_its_answers_apart_from_what_libraries_print(stub, tmp_path):
+    write_problem(make_problem(RECURRENT), tmp_path / "p.npz")
+    with Process(stub("right"), "right", 1) as running:
+        assert running.versions["numpy"] == np.__version__
+        assert running.versions["no-such-package"] == "unknown"
+        running.ask("open", data=str(tmp_path / "p.npz"))
+        losses = [running.ask("step")["loss"] for _ in range(3)]
+        assert losses[0] == pytest.approx(loss_and_activity(make_problem(RECURRENT))[0], rel=1e-5)
+        assert len(set(losses)) == 3
+        assert len(running.ask("turn", untimed=1, steps=4)["ms"]) == 4
+        running.ask("settle")
+        assert 0 <= running.ask("memory")["peak_mb"] < 500
+        with pytest.raises(EngineError, match="no request 'jump'"):
+            running.ask("jump")
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [("dies", "ended with 3: no memory left"), ("raises", "ValueError: a shape is wrong"), ("hangs", "took longer than 1 s")],
+)
+def test_an_engine_that_fails_is_ended_with_its_reason(stub, tmp_path, fault, told):
+    write_problem(make_problem(RECURRENT), tmp_path / "p.npz")
+    running = Process(stub(fault), fault, 1)
+    running.ask("open", data=str(tmp_path / "p.npz"))
+    with pytest.raises(EngineError, match=told):
+        running.ask("step", seconds=1.0 if fault == "hangs" else 60.0)
+    assert running._process.returncode is not None
+
+
+def test_a_framework_that_is_missing_is_not_an_error_of_the_harness(stub):
+    with pytest.raises(EngineError, match=r"not installed: No module named 'no_such_framework'"):
+        Process(Entry("other", "exact", "no_such_framework", ("eager",)), "eager", 1)
+
+
+def test_workers_get_their_threads(monkeypatch):
+    assert process.environment(3)["OMP_NUM_THREADS"] == "3"
+    assert 1 <= process.cores() <= os.cpu_count()
+
+
+def test_a_peak_of_memory_is_counted_from_its_reset():
+    if not reset_peak():
+        pytest.skip("this system cannot reset the peak of a process")
+    base = resident_bytes()
+    block = np.ones(60 * 2**17)
+    grown = peak_bytes() - base
+    del block
+    assert 50e6 < grown < 90e6
+    assert reset_peak()
+    assert peak_bytes() - base < 20e6
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
+
+
+def test_right_engines_get_rows_and_wrong_ones_a_reason(stub):
+    wrong = ("loss", "gradient", "window as exact", "dies", "dies later")
+    chosen = [stub("slow", "right"), stub("right", mode="window"), *(stub(fault, engine=fault) for fault in wrong)]
+    chosen.append(Entry("absent", "exact", "no_such_framework", ("eager",)))
+    said = []
+    rows, left_out = measure(RECURRENT, chosen, 2, 1, said.append)
+    assert [(row["engine"], row["mode"], row["variant"]) for row in rows] == [("stub", "exact", "right"), ("stub", "window", "right")]
+    for row in rows:
+        assert set(row) >= KEYS
+        assert (row["workload"], row["density"], row["turns"]) == ("recurrent", 0.2, 2)
+        assert 0 < row["ms_p10"] <= row["ms_median"] <= row["ms_p90"]
+        assert row["samples_per_s"] == pytest.approx(5e3 / row["ms_median"])
+        assert row["loss"] == pytest.approx(loss_and_activity(make_problem(RECURRENT))[0], rel=1e-5)
+        assert row["steps_timed"] >= 2
+        assert row["first_step_s"] > 0
+    assert rows[0]["gradient_cosine"] == 1
+    assert 0.5 < rows[1]["gradient_cosine"] < 1
+    reasons = {row["engine"]: row["reason"] for row in left_out}
+    assert list(reasons)[:-1] == [*wrong[:-1], "absent"]
+    assert all("its numbers differ" in reasons[name] for name in wrong[:3])
+    assert "no memory left" in reasons["dies"]
+    assert "not installed" in reasons["absent"]
+    assert "ended with 3" in reasons["dies later"]
+    assert json.loads(json.dumps([rows, left_out], allow_nan=False))
+
+
+ROWS = [
+    {"workload": "W1", "density": 0.05, "engine": engine, "mode": "exact", "variant": "v", "ms_median": ms, "ms_p10": ms, "ms_p90": ms}
+    | {"ms_spread": 0.1 * ms, "samples_per_s": 64e3 / ms, "peak_mb": mb, "loss": 3.0, "note": note}
+    for engine, ms, mb, note in (("jax", 40.0, 90.0, "scanned"), ("snnc", 5.0, 30.0, ""))
+]
+LEFT_OUT = [{"workload": "W1", "density": 0.05, "engine": "norse", "mode": "exact", "reason": "not installed: no"}]
+
+
+def test_the_table_is_sorted_by_time_and_tells_ratios_and_reasons():
+    head, first, second, _, ratios, _, *rest = lines(ROWS, LEFT_OUT, {"CPU": "any"})
+    assert head.split()[:4] == ["workload", "engine", "mode", "variant"]
+    assert first.split()[2:4] == ["%", "snnc"]
+    assert "8.00 x" in second
+    assert "3.00 x" in second
+    assert ratios == "W1 5 %, snnc exact: 8.0 x the best other (jax), memory 0.33 of jax"
+    assert rest[0] == "jax: scanned"
+    assert rest[1] == "left out: W1 5 %, norse exact: not installed: no"
+    assert lines([], LEFT_OUT, {})[0].startswith("left out")
+
+
+def test_the_summary_names_the_fastest_and_the_smallest_of_the_others():
+    slow = ROWS[0] | {"engine": "snntorch", "ms_median": 100.0, "peak_mb": 60.0}
+    elsewhere = ROWS[0] | {"engine": "torch", "workload": "W2", "ms_median": 1.0}
+    (found,) = summary([*ROWS, slow, elsewhere])
+    assert found == {"workload": "W1", "density": 0.05, "mode": "exact", "times_snntorch": 20.0, "times_best": 8.0, "best": "jax"} | {
+        "memory_of_best": pytest.approx(30 / 90),
+        "least": "snntorch",
+        "memory_of_least": 0.5,
+    }
+    assert summary(ROWS[1:])[0]["times_best"] is None
+    assert summary_lines(ROWS[1:]) == []
+    assert summary_lines([*ROWS, slow])[0].endswith(
+        "20.0 x snnTorch, 8.0 x the best other (jax), memory 0.33 of jax, 0.50 of snntorch, the smallest"
+    )
+
+
+def test_rows_are_drawn_as_marks_of_time_and_memory():
+    root = ET.fromstring(draw(ROWS))
+    titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")][1:]
+    assert len(titles) == 2 * len(ROWS)
+    assert "W1 5 %, jax exact (v): 40 ms, 1,600 samples/s, 90 MB" in titles
+    ET.fromstring(draw([]))
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_rows_reasons_and_the_machine(tmp_path, monkeypatch, capsys):
+    seen = []
+    monkeypatch.setattr(command, "measure", lambda *given: (seen.append(given), (ROWS, LEFT_OUT))[1])
+    files = ["--json", str(tmp_path / "rows.json"), "--plot", str(tmp_path / "rows.svg")]
+    assert (
+        cli.run_command(["bench", "--suite", "cpu", "--nets", "w3", "--engines", "snnc,jax", "--rounds", "2", "--threads", "1", *files])
+        == 0
+    )
+    found = json.loads((tmp_path / "rows.json").read_text())
+    assert found["rows"] == ROWS
+    assert found["left_out"] == LEFT_OUT
+    assert found["summary"][0]["times_best"] == 8.0
+    assert {"CPU", "cores", "threads", "date"} <= set(found["machine"])
+    assert (tmp_path / "rows.svg").read_text().startswith("<svg")
+    ((workload, chosen, rounds, threads, _),) = seen
+    assert (workload.name, rounds, threads) == ("W3", 2, 1)
+    assert {entry.engine for entry in chosen} == {"snnc", "jax"}
+    assert "left out: W1 5 %, norse" in capsys.readouterr().out
+
+
+def test_workloads_are_listed_and_nothing_runs(capsys):
+    assert cli.run_command(["bench", "--suite", "cpu", "--list", "--nets", "w1*"]) == 0
+    assert capsys.readouterr().out.split() == ["w1-1", "w1-5", "w1-10", "w1-ff-5"]
+
+
+def test_modes_of_snnc_are_lines_of_their_own():
+    assert {entry.mode for entry in entries(["snnc"])} == {"exact", "window", "events", "checkpoint"}
+    assert {entry.engine for entry in entries()} == {"snnc", "snntorch", "norse", "spikingjelly", "torch", "jax"}
+
+
+@pytest.mark.parametrize("arguments", [["--nets", "w9"], ["--engines", "brian"], ["--threads", "100000"], ["--plot", "x.png"]])
+def test_what_cannot_be_measured_is_one_coded_line(capsys, arguments):
+    assert cli.run_command(["bench", "--suite", "cpu", *arguments]) == 2
+    assert capsys.readouterr().err.startswith("error: SNNC-E545: ")
+
+
+@pytest.mark.parametrize("option", [["--engines", "jax"], ["--rounds", "3"], ["--threads", "1"]])
+def test_options_of_the_suite_are_refused_elsewhere(capsys, option):
+    assert cli.run_command(["bench", "--list", *option]) == 2
+    assert "--suite cpu" in capsys.readouterr().err

@@ -1,0 +1,245 @@
+"""What the C++ program promises beside right numbers: the same bits again, any sizes, clear refusals, no undefined behaviour."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cpu_projects import QUICK, assert_same_records, assert_same_training, data, opened
+from indexed_nets import choosing, convolutional, sparse_recurrent
+from nets import delayed, learnable, recurrent
+
+from snnc.backends.cpu.build import build_cpu
+from snnc.backends.cpu.emit import emit_cpu
+from snnc.backends.cpu.engine import CpuEngine
+from snnc.backends.errors import NotTrainableError
+from snnc.backends.native import NativeError
+from snnc.backends.reference.engine import ReferenceEngine
+from snnc.backends.session import Session
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lower import lower
+from snnc.compiler.optimizers import Adam
+
+STEPS, BATCH = 9, 5
+
+
+def program_of(make, trained=True):
+    options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": Adam(1e-2), "loss_output": "y"} if trained else {}
+    return lower(make(np.random.default_rng(3)), **options)
+
+
+def train(engine, program, updates=4):
+    for step in range(updates):
+        inputs, target = data(program, STEPS, BATCH, seed=step)
+        engine.train_batch(inputs, target, 1e-2)
+    return engine.get_parameters()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_training_gives_the_same_bits_again(threads):
+    program = program_of(recurrent)
+    with opened(program, threads) as first, opened(program, threads) as second:
+        one, other = train(first, program), train(second, program)
+        for name, value in one.items():
+            np.testing.assert_array_equal(value, other[name])
+
+
+def test_the_number_of_threads_changes_gradients_by_rounding_only():
+    program = program_of(convolutional)
+    inputs, target = data(program, STEPS, BATCH)
+    found = []
+    for threads in (1, 2, 4):
+        with opened(program, threads) as engine:
+            engine.train_batch(inputs, target, 1e-2)
+            found.append(engine.gradients())
+            assert engine.profile()["threads"] == threads
+    for name, gradient in found[0].items():
+        for other in found[1:]:
+            np.testing.assert_allclose(other[name], gradient, atol=1e-5 * max(1.0, np.abs(gradient).max()))
+
+
+def test_more_threads_than_samples_are_as_many_as_samples():
+    program = program_of(recurrent)
+    with opened(program, threads=8) as engine:
+        inputs, target = data(program, STEPS, 1)
+        wanted = ReferenceEngine(program).train_batch(inputs, target, 1e-2)
+        assert engine.train_batch(inputs, target, 1e-2) == pytest.approx(wanted, rel=1e-5)
+        assert engine.profile()["threads"] == 1
+
+
+def test_sizes_change_from_one_sequence_to_the_next():
+    program = program_of(delayed)
+    with opened(program) as engine:
+        reference = ReferenceEngine(program)
+        for steps, batch in ((9, 5), (3, 7), (1, 1), (12, 2)):
+            inputs, target = data(program, steps, batch)
+            assert_same_records(engine.forward(inputs, {}), reference.forward(inputs, {}))
+            assert engine.train_batch(inputs, target, 0.0) == pytest.approx(reference.train_batch(inputs, target, 0.0), rel=1e-5)
+            assert_same_records(engine.forward(inputs, {}), reference.forward(inputs, {}))
+
+
+@pytest.mark.parametrize("make", [delayed, sparse_recurrent, choosing])
+def test_single_steps_are_those_of_the_whole_sequence(make):
+    program = program_of(make, trained=False)
+    inputs, _ = data(program, 8, 3)
+    with opened(program) as engine:
+        whole = engine.forward(inputs, {})
+        for _ in range(2):
+            engine.reset(3, {})
+            for t in range(8):
+                found = engine.step({id_: array[t] for id_, array in inputs.items()})
+                assert_same_records(found, {id_: record[t] for id_, record in whole.items()})
+        assert_same_records(engine.forward(inputs, {}), whole)
+
+
+def test_single_steps_begin_with_the_states_that_were_given():
+    program = program_of(recurrent, trained=False)
+    inputs, _ = data(program, 4, 3)
+    initial = {f"{program.populations[0].label}.v": np.linspace(-1, 1, 24).reshape(3, 8)}
+    with opened(program) as engine:
+        sessions = [Session(e, program) for e in (engine, ReferenceEngine(program))]
+        for session in sessions:
+            session.reset(3, initial)
+        for t in range(4):
+            found, wanted = (s.step({i.label: inputs[i.id][t] for i in program.inputs}) for s in sessions)
+            assert_same_records(found, wanted)
+
+
+def test_sessions_of_one_process_run_at_the_same_time_from_several_threads():
+    program = program_of(recurrent)
+    with opened(program, threads=1) as first, opened(program, threads=1) as second, opened(program, threads=1) as alone:
+        with ThreadPoolExecutor(2) as pool:
+            found = list(pool.map(lambda engine: train(engine, program, 8), (first, second)))
+        wanted = train(alone, program, 8)
+        for name, value in wanted.items():
+            np.testing.assert_array_equal(found[0][name], value)
+            np.testing.assert_array_equal(found[1][name], value)
+
+
+@pytest.mark.parametrize("flags", [("-fno-openmp",), ("-fno-openmp", "-DSNNC_SERIAL")])
+def test_other_kinds_of_threads_give_the_same_bits(flags):
+    program = program_of(recurrent)
+    with opened(program) as usual, opened(program, flags=(*QUICK, *flags)) as other:
+        wanted, found = train(usual, program), train(other, program)
+        for name, value in wanted.items():
+            np.testing.assert_array_equal(found[name], value)
+
+
+def test_weights_set_in_the_models_order_are_those_that_are_used_saved_and_read(tmp_path):
+    from safetensors.numpy import load_file
+
+    program = program_of(learnable)
+    with opened(program) as engine:
+        random = np.random.default_rng(0)
+        values = {name: random.normal(size=v.shape).astype(np.float32) for name, v in engine.get_parameters().items() if v.ndim == 2}
+        engine.set_parameters(values)
+        reference = ReferenceEngine(program)
+        reference.set_parameters(values)
+        inputs, _ = data(program)
+        assert_same_records(engine.forward(inputs, {}), reference.forward(inputs, {}))
+        engine.session.save(tmp_path / "saved.safetensors")
+        saved = load_file(tmp_path / "saved.safetensors")
+        for name, value in engine.get_parameters().items():
+            np.testing.assert_array_equal(saved[name].reshape(value.shape), value)
+            np.testing.assert_array_equal(value, values.get(name, value))
+
+
+def test_the_program_refuses_what_does_not_fit():
+    program = program_of(sparse_recurrent)
+    with opened(program) as engine:
+        inputs, _ = data(program, STEPS, BATCH)
+        engine.forward(inputs, {})
+        with pytest.raises(NativeError, match="0 or 1"):
+            engine.session.set("x0", np.full((STEPS, BATCH, 24), 0.5))
+        with pytest.raises(NativeError, match="classes"):
+            engine.session.set("labels", np.full(BATCH, 99))
+        with pytest.raises(NativeError, match="1 or more"):
+            engine.session.set("steps", np.zeros(1))
+        with pytest.raises(NativeError, match="cannot be set"):
+            engine.session.set("loss", np.zeros(1))
+        engine.session.set("batch", np.full(1, 3))
+        with pytest.raises(NativeError, match="was not set"):
+            engine.session.run()
+
+
+def test_inference_projects_hold_no_backward_code_and_refuse_training(tmp_path):
+    program = program_of(recurrent, trained=False)
+    folder = emit_cpu(program, tmp_path / "project")
+    text = (folder / "network.cpp").read_text() + (folder / "neurons.cpp").read_text()
+    assert "_backward(" not in text
+    assert "weight_gradient" not in text
+    with opened(program) as engine:
+        with pytest.raises(NotTrainableError):
+            engine.train_batch(*data(program), 0.1)
+        with pytest.raises(NativeError, match="inference"):
+            engine.session.train_step()
+
+
+def test_an_unreadable_folder_is_an_error_not_a_crash(tmp_path):
+    from snnc.backends.native import NativeSession
+
+    folder = emit_cpu(program_of(recurrent), tmp_path / "project")
+    library = build_cpu(folder, QUICK)
+    with pytest.raises(NativeError, match="cannot be opened"):
+        NativeSession(library, tmp_path)
+    (folder / "weights.safetensors").write_bytes(b"")
+    with pytest.raises(NativeError, match="cut short"):
+        NativeSession(library, folder)
+
+
+def sanitized(tmp_path, flags, environment, root):
+    """Train small networks in a process of its own with a sanitizer's run-time library in front."""
+    script = Path(__file__).parents[1] / "cpu_sanitized.py"
+    paths = ":".join(str(root / "tests" / p) for p in ("backends", "frontends"))
+    found = subprocess.run(
+        [sys.executable, str(script), *flags],
+        env={**environment, "PYTHONPATH": ":".join([paths, *sys.path])},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr[-4000:]
+    assert "trained 4 networks" in found.stdout
+
+
+@pytest.mark.parametrize(("library", "flag"), [("libasan.so", "-fsanitize=address,undefined"), ("libtsan.so", "-fsanitize=thread")])
+def test_sanitizers_find_nothing(tmp_path, root, library, flag):
+    import os
+    import shutil
+
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("the run-time library of the sanitizer is found through g++")
+    place = subprocess.run([compiler, f"-print-file-name={library}"], capture_output=True, text=True, check=True).stdout.strip()
+    if not Path(place).exists():
+        pytest.skip(f"{library} is not installed")
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": place,
+        "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
+        "TSAN_OPTIONS": "halt_on_error=1:report_bugs=1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    sanitized(tmp_path, (flag, "-fno-sanitize-recover=all", "-fno-openmp", "-g"), environment, root)
+
+
+def test_training_after_an_error_goes_on():
+    program = program_of(recurrent)
+    with opened(program) as engine:
+        with pytest.raises(NativeError):
+            engine.session.train_step()
+        assert_same_training(engine, program, updates=2)
+
+
+def test_a_project_opened_again_holds_its_weights(tmp_path):
+    program = program_of(recurrent)
+    folder = emit_cpu(program, tmp_path / "project", steps=4, batch=2)
+    library = build_cpu(folder, QUICK)
+    engine = CpuEngine(library, folder)
+    assert engine.session.tensors["x0"].shape == (4, 2, 6)
+    for name, parameter in program.parameters.items():
+        np.testing.assert_array_equal(engine.get_parameters()[name], parameter.value)

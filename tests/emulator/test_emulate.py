@@ -1,0 +1,151 @@
+"""``snnc emulate``, the install prefix and popc: programs written for Poplar, built from outside."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from snnc.backends.emulator import build, popc, sources, toolchain
+from snnc.cli import run_command
+from snnc.compiler.errors import BuildError, ToolMissingError
+
+HOST = """
+#include <poplar/DeviceManager.hpp>
+#include <poplar/Engine.hpp>
+#include <poplar/Graph.hpp>
+#include <popops/ElementWise.hpp>
+#include <popops/codelets.hpp>
+#include <iostream>
+using namespace poplar;
+using namespace poplar::program;
+unsigned helper();
+int main(int argc, char **argv) {
+  auto devices = DeviceManager::createDeviceManager().getDevices(TargetType::IPU, 1);
+  if (devices.empty())
+    return 9;
+  Graph graph(devices[0]);
+  popops::addCodelets(graph);
+  graph.addCodelets("parts/double.gp");
+  Tensor t = graph.addConstant<float>(FLOAT, {3}, {1, 2, 3}), out = graph.addVariable(FLOAT, {3}, "out");
+  graph.setTileMapping(t, 0);
+  graph.setTileMapping(out, 1);
+  ComputeSet cs = graph.addComputeSet("double");
+  VertexRef v = graph.addVertex(cs, "Double", {{"in", t}, {"out", out}});
+  graph.setTileMapping(v, 1);
+  Sequence prog{Execute(cs)};
+  prog.add(PrintTensor("sum", popops::add(graph, t, out, prog)));
+  Engine engine(graph, prog);
+  engine.loadAndRun(devices[0]);
+  std::cout << devices[0].getTarget().getNumTiles() << " " << LIMIT;
+  for (int i = 1; i < argc; ++i)
+    std::cout << " [" << argv[i] << "]";
+  std::cout << std::endl;
+  return int(helper());
+}
+"""
+HELPER = "unsigned helper() { return 6; }\n"
+CODELET = """
+#include <poplar/Vertex.hpp>
+class Double : public poplar::Vertex {
+public:
+  poplar::Input<poplar::Vector<float>> in;
+  poplar::Output<poplar::Vector<float>> out;
+  void compute() {
+    for (unsigned i = 0; i < out.size(); ++i)
+      out[i] = LIMIT / 21 * in[i];
+  }
+};
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    for name, text in (("host.cpp", HOST), ("helper.cpp", HELPER), ("double.cpp", CODELET)):
+        (tmp_path / name).write_text(text)
+    return [str(tmp_path / name) for name in ("host.cpp", "helper.cpp", "double.cpp")]
+
+
+def test_a_program_gets_its_codelets_arguments_and_macros_and_its_exit_code_comes_back(cases, program, tmp_path, capfd):
+    profile = tmp_path / "run.json"
+    arguments = ["emulate", *program, "-D", "LIMIT=42", "--profile", str(profile), "--ipu", "ipu1", "--", "a b", "--profile"]
+    assert run_command(arguments) == 6
+    printed = capfd.readouterr()
+    assert printed.out == "1216 42 [a b] [--profile]\n"
+    assert "sum: [3.0000000 6.0000000 9.0000000]" in printed.err
+    steps = json.loads(profile.read_text())["steps"]
+    assert any(step["name"] == "double" and step["executions"] == 1 for step in steps)
+    assert run_command(["emulate", *program, "-D", "LIMIT=42", "--ipu", "none"]) == 9
+
+
+def test_what_is_missing_or_does_not_compile_is_named(program, tmp_path, capsys, monkeypatch):
+    assert run_command(["emulate", str(tmp_path / "nowhere.cpp")]) == BuildError.exit_code
+    assert "nowhere.cpp: no such file" in capsys.readouterr().err
+    assert run_command(["emulate"]) == 2
+    assert "needs a host program" in capsys.readouterr().err
+    assert run_command(["emulate", *program, "--ipu", "ipu7"]) == 2
+    assert "ipu21" in capsys.readouterr().err
+    broken = tmp_path / "broken.cpp"
+    broken.write_text("#include <poplar/Vertex.hpp>\nclass X : public poplar::Vertex { nonsense };\n")
+    assert run_command(["emulate", program[0], str(broken)]) == BuildError.exit_code
+    text = capsys.readouterr().err
+    assert "broken.cpp" in text
+    assert "nonsense" in text
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(toolchain.shutil, "which", lambda name: None)
+    monkeypatch.setattr(toolchain.importlib.util, "find_spec", lambda name: None)
+    assert run_command(["emulate", *program]) == ToolMissingError.exit_code == 3
+
+
+def test_the_prefix_serves_linkers_and_popc(cases, program, tmp_path, capsys):
+    assert run_command(["emulate", "--prefix"]) == 0
+    prefix = capsys.readouterr().out.strip()
+    assert prefix == str(build.complete_prefix())
+    flags = [f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib", "-DLIMIT=1"]
+    made = tmp_path / "made"
+    libraries = ["-lpopops", "-lpoputil", "-lpoplin", "-lpoplar"]
+    subprocess.run([*build.compiler(), "-std=c++17", "-pthread", *program[:2], *flags, *libraries, "-o", made], check=True)
+    (tmp_path / "parts").mkdir()
+    command = [f"{prefix}/bin/popc", program[2], "-o", "parts/double.gp", "-O3", "-g", "--target", "ipu2", "-DLIMIT=63", "-Wall"]
+    subprocess.run(command, check=True, cwd=tmp_path, capture_output=True)
+    result = subprocess.run([made], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 6
+    assert "sum: [4.0000000 8.0000000 12.0000000]" in result.stderr
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
+def test_cmake_finds_the_libraries(cases, program, tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nproject(t CXX)\nfind_package(poplar REQUIRED)\nfind_package(popops REQUIRED)\n"
+        "add_executable(t host.cpp helper.cpp)\ntarget_compile_definitions(t PRIVATE LIMIT=1)\ntarget_link_libraries(t poplar popops)\n"
+    )
+    made = tmp_path / "made"
+    prefix = build.complete_prefix()
+    subprocess.run(["cmake", "-S", tmp_path, "-B", made, f"-DCMAKE_PREFIX_PATH={prefix}"], check=True, capture_output=True)
+    subprocess.run(["cmake", "--build", made], check=True, capture_output=True)
+
+
+def test_popc_joins_several_sources_and_leaves_assembly_out(cases, tmp_path, capsys):
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.cpp").write_text(f"#include <poplar/Vertex.hpp>\nstruct V{name} : poplar::Vertex {{ void compute() {{}} }};\n")
+    (tmp_path / "three.S").write_text("nop\n")
+    files = [str(tmp_path / name) for name in ("one.cpp", "two.cpp", "three.S")]
+    assert popc.main([*files, "-o", str(tmp_path / "all.gp")]) == 0
+    assert "three.S is assembly" in capsys.readouterr().err
+    table = (tmp_path / "all.gp").read_text()
+    assert "vertex\tVone\t" in table
+    assert "vertex\tVtwo\t" in table
+    assert popc.main([files[2]]) == BuildError.exit_code
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("long x; long int y; unsigned long z;", "int x; int y; unsigned int z;"),
+        ("long long x; long double y; longer z;", "long long x; long double y; longer z;"),
+        ('f("long"); // long\n/* long */ long', 'f("long"); // long\n/* long */ int'),
+        ('__attribute__((target("supervisor"))) void f();', " void f();"),
+    ],
+)
+def test_codelets_become_portable(text, expected):
+    assert sources.portable(text) == expected
