@@ -49,9 +49,7 @@ def read_subject(path: Path) -> Subject:
         return Subject(plan_from_json(_plan_text(path)), {})
     compiled = read_project(path)
     if compiled.plan is None:
-        raise ProjectFolderError(
-            f"{str(path)!r} was compiled for {compiled.options.target}, which has no tiles and no plan; compile for one."
-        )
+        raise ProjectFolderError(f"{str(path)!r} was compiled for {compiled.options.target}, which has no plan; compile for a machine.")
     try:
         profile = json.loads((path / PROFILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
