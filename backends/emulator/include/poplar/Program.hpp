@@ -44,7 +44,8 @@ protected:
 
 class Sequence : public Program {
 public:
-  explicit Sequence(const DebugContext &context = {});
+  Sequence() : Sequence(DebugContext()) {}
+  explicit Sequence(const DebugContext &context);
   Sequence(std::initializer_list<Program> programs, const DebugContext &context = {});
   explicit Sequence(const std::vector<Program> &programs, const DebugContext &context = {});
   template <class First, class... Rest,
