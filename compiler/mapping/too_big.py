@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
-
-import numpy as np
+from typing import Any, Final
 
 from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, received_bytes
 from snnc.compiler.mapping.choices import all_within, choices
@@ -110,8 +108,8 @@ def _closest(problem: Problem) -> tuple[Layer, int, str, dict[str, int]]:
     needs = []
     for layer, where in zip(problem.network.layers, found.ranges, strict=True):
         cut, neurons = Cut(where.replicas, where.columns), int(where.neurons.max())
-        held = dict(block_bytes(problem, layer, cut, neurons, cut.samples(problem.batch)))
-        held["code", "always"] = np.int64(code_bytes_estimate(problem, layer, cut))
+        held: dict[tuple[str, str], Any] = dict(block_bytes(problem, layer, cut, neurons, cut.samples(problem.batch)))
+        held["code", "always"] = code_bytes_estimate(problem, layer, cut)
         stages = stages_of(training=problem.training, segment=problem.segment)
         needs.append((layer, neurons, *fullest(held, stages, received_bytes(problem, layer, cut, neurons))))
     return max(needs, key=lambda item: sum(item[3].values()))

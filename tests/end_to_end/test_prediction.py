@@ -99,12 +99,13 @@ def test_what_is_live_in_each_superstep_is_predicted_within_five_per_cent(make, 
     points = emulated["memory_over_time"]
     step = {point["name"]: point for point in points if point["program"] == points[-1]["program"] - 1}
     compared = 0
+    codes = {**CODES, "update: optimiser": r"U1 update\b"}
     for moment in plan.memory_over_time:
-        found = [point for name, point in step.items() if re.match(CODES.get(moment.name, "$never"), name)]
+        found = [point for name, point in step.items() if re.match(codes.get(moment.name, "$never"), name)]
         if found:
-            live = sum(size for name, size in moment.all_tiles.items() if name not in ("exchange", "vertices", "code"))
+            live = sum(size for name, size in moment.all_tiles.items() if name not in ("exchange", "vertices", "tables", "code"))
             assert live == pytest.approx(found[0]["variables_of_all"], rel=0.05), moment.name
-            assert moment.all_tiles["exchange"] == pytest.approx(found[0]["exchange_buffers_of_all"], rel=0.05, abs=64 * tiles), moment.name
+            assert moment.all_tiles["exchange"] == pytest.approx(found[0]["exchange_buffers_of_all"], rel=0.05), moment.name
             compared += 1
     assert compared >= 8
     totals = [sum(m.tile.values()) for m in plan.memory_over_time]
