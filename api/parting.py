@@ -52,10 +52,10 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """A plan, and the parts that it places (None: the program as it is)."""
+    """A plan, and what it places in the program's stead: parts, or populations in other orders (None: the program as it is)."""
 
     plan: Plan
-    parts: Parts | None = None
+    parts: Any = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,7 @@ from snnc.errors import ProjectFolderError, StepsNeededError
 from snnc.graph_file import save_graph
 from snnc.loading import load_project
 from snnc.options import CPU, OPTIONS_FILE, UNPLACED, Options, to_data
+from snnc.ordering import Ordered, load_orders, map_orders, save_orders
 from snnc.parting import Mapped, Parter, Parts, load_parts, map_parts, save_parts
 
 DEFAULT_BATCH = 32
@@ -50,8 +51,8 @@ class Compiled:
     options: Options
     program: StepProgram
     plan: Plan | None
-    parts: Parts | None = None
-    """The parts that the plan places, where it does not place the program as it is."""
+    parts: Parts | Ordered | None = None
+    """The parts or orders that the plan places, where it does not place the program as it is."""
 
     @property
     def placed(self) -> StepProgram:
@@ -110,12 +111,14 @@ def map_graph(
 ) -> Mapped:
     """Map a lowered graph as :func:`map_program` does, populations with sparse connections in as many parts as are fastest."""
     given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips)
-    if strategy != "snnc" or (chosen.parts is None and not any(graph.of_type(Sparse))):
+    if strategy != "snnc":
         return Mapped(given(program, activity=activity))
 
     def mapper(some: StepProgram, spikes: Activity | None, quick: bool = False) -> Plan:
         return given(some, activity=spikes, quick=quick)
 
+    if (chosen.parts or 1) == 1 and not any(graph.of_type(Sparse)):
+        return map_orders(program, mapper, activity)
     target = machine or load_target(chosen.target)
     return map_parts(parter_of(graph, program, chosen, activity), mapper, chips or target.chips, chosen.parts)
 
@@ -157,7 +160,7 @@ def map_program(
         )
     size = chosen.batch or DEFAULT_BATCH
     given = partial(make_plan, program, target, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
-    make = partial(given, recompute=chosen.recompute)
+    make = partial(given, recompute=chosen.recompute, streaming=chosen.streaming)
     if quick:
         make = partial(make, quick=True)
     if activity is None:
@@ -201,7 +204,9 @@ def write_project(compiled: Compiled, folder: Path) -> None:
 
         emit_cpu(compiled.program, folder, compiled.options.steps, compiled.options.batch)
     (folder / "model").mkdir(parents=True, exist_ok=True)
-    if compiled.parts is not None:
+    if isinstance(compiled.parts, Ordered):
+        save_orders(compiled.parts, folder)
+    elif compiled.parts is not None:
         save_parts(compiled.parts.parting, folder)
     save_graph(compiled.graph, folder / "model")
     (folder / OPTIONS_FILE).write_text(json.dumps({"version": 1, **to_data(compiled.options)}, indent=1) + "\n", encoding="utf-8")
@@ -223,7 +228,8 @@ def read_project(folder: Path) -> Compiled:
         plan = plan_from_json((folder / "plan.json").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ProjectFolderError(f"the plan of the project {str(folder)!r} cannot be read ({error}); compile the model again.") from None
-    return Compiled(graph, chosen, program, plan, load_parts(lambda: parter_of(graph, program, chosen), folder))
+    parts = load_orders(lambda: program, folder) or load_parts(lambda: parter_of(graph, program, chosen), folder)
+    return Compiled(graph, chosen, program, plan, parts)
 
 
 def read_trained(graph: Graph, folder: Path) -> Graph:

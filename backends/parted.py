@@ -36,11 +36,13 @@ class PartedEngine:
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.engine.Engine`."""
-        return self.between.records_of_whole(self.engine.forward(inputs, self.between.initial_of_parts(initial)))
+        return self.between.records_of_whole(
+            self.engine.forward(self.between.inputs_of_parts(inputs), self.between.initial_of_parts(initial))
+        )
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """See :class:`~snnc.backends.engine.Engine`."""
-        return self.engine.train_batch(inputs, target, learning_rate)
+        return self.engine.train_batch(self.between.inputs_of_parts(inputs), target, learning_rate)
 
     def gradients(self) -> dict[str, Array]:
         """See :class:`~snnc.backends.engine.GradientEngine`."""

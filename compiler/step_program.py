@@ -31,6 +31,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from snnc.compiler.channel_order import ChannelOrder
 from snnc.compiler.graph import Array, Kind, Layout, Readout, Shape, StateRef
 from snnc.compiler.kernel import Kernel
 from snnc.compiler.losses import Loss
@@ -50,7 +51,8 @@ class Buffer:
 
     `shape` holds neither batch nor time. A buffer of lifetime "program" has that very shape; "step" means [B, *shape], valid
     within one step; "sequence" means [T, B, *shape], slot t written at step t ("state" buffers have T + 1 slots: slot 0
-    is the initial state, slot t + 1 the state after step t).
+    is the initial state, slot t + 1 the state after step t). `order` tells where values with channels lie (None: as the author has them);
+    only operations that tables describe ask for it.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Buffer:
     shape: Shape
     lifetime: Lifetime
     kind: Kind = "values"
+    order: ChannelOrder | None = None
 
 
 # ---- what the ids stand for ------------------------------------------------------------------------------------------

@@ -23,6 +23,8 @@ CODES: Final[Mapping[str, str]] = {
     "forward: neurons": r"F2\b",
     "forward: save": r"FS\b",
     "recompute: restore": r"FR\b",
+    "forward: to streaming memory": r"MS\b",
+    "backward: from streaming memory": r"ML\b",
     "loss: scores": r"L1 scores\b",
     "loss: adjoints": r"L1 loss\b",
     "loss: sum": r"L2\b",
@@ -41,7 +43,7 @@ what runs again does so in the compute sets in which it ran first."""
 COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
     "compute": ("compute_cycles_busiest",),
     "sync": ("sync_cycles", "control_cycles"),
-    "exchange": ("exchange_cycles", "link_cycles"),
+    "exchange": ("exchange_cycles", "link_cycles", "remote_cycles"),
 }
 TILES: Final = "tiles_in_all"
 """Key of the numbers of each tile in a kept profile, coded as runs."""

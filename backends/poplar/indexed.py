@@ -142,7 +142,9 @@ def _add_theta(net: Network, assembly: Assembly, found: IndexedConnection, at: i
         return
     sums = assembly.variable("Parts", f"d_{id_}_theta", f'{id_}_in.private_sums(graph, "d_{id_}_theta")', "private gradients")
     assembly.forget("backward", sums)
+    workers = net.plan.target.workers
     _owned(assembly, owners, f"d_{id_}_total", "their sums")
+    _owned(assembly, owners, f"d_{id_}_rest", "what all workers but the first summed", workers - 1)
     assembly.variable(
         "Shares", f"{id_}_shares", f"Shares({target}, {id_}_in, {owners}, {sums})", "what groups hold of each owner's gradient"
     )
@@ -156,19 +158,22 @@ def _add_theta(net: Network, assembly: Assembly, found: IndexedConnection, at: i
     groups = f"with_several_blocks({target})"
     assembly.loop("update", VertexLoop(connection.label, "Group", "g", groups, "sum_private_gradients", "SumPrivate", "g.tile", private))
     total = (
-        vector("Input", "float", "pieces", f"{id_}_shares.of(o, {id_}_theta[o.index])"),
-        vector("Input", "unsigned", "place", f"layout.constants({id_}_shares.place(o), o.tile)"),
-        vector("Output", "float", "total", f"d_{id_}_total[o.index]"),
-        number("number", f"{id_}_shares.number(o)"),
-        number("count", "o.count"),
+        vector("Input", "float", "pieces", f"{id_}_shares.of(s, {id_}_theta[s.owner])"),
+        vector("Input", "unsigned", "place", f"layout.constants({id_}_shares.place(s), s.tile)"),
+        vector("Output", "float", "total", f"summed(d_{id_}_total, d_{id_}_rest, s)"),
+        number("number", f"{id_}_shares.number(s)"),
+        number("count", "s.count"),
     )
+    parts = f"shares_of_sums({owners}, {workers})"
+    assembly.loop("update", VertexLoop(connection.label, "SumShare", "s", parts, "sum_shared_gradients", "SumPieces", "s.tile", total))
     learned = f"learned_owners({owners})"
-    assembly.loop("update", VertexLoop(connection.label, "Owner", "o", learned, "sum_shared_gradients", "SumPieces", "o.tile", total))
     _add_update(net, assembly, found, learned, at)
 
 
-def _owned(assembly: Assembly, owners: str, name: str, comment: str) -> None:
-    assembly.variable("Parts", name, f'parts_on(graph, {owners}, "{name}", [](const Owner &o) {{ return o.count; }})', comment)
+def _owned(assembly: Assembly, owners: str, name: str, comment: str, each: int = 1) -> None:
+    """Add an array with `each` numbers for each element of the owners."""
+    size = "o.count" if each == 1 else f"{each} * o.count"
+    assembly.variable("Parts", name, f'parts_on(graph, {owners}, "{name}", [](const Owner &o) {{ return {size}; }})', comment)
 
 
 def _add_update(net: Network, assembly: Assembly, found: IndexedConnection, learned: str, at: int) -> None:
@@ -177,14 +182,13 @@ def _add_update(net: Network, assembly: Assembly, found: IndexedConnection, lear
         vector("Input", "float", "rates", "rates"),
         vector("InOut", "float", "value", f"{id_}_theta[o.index]"),
         vector("InOut", "float", "gradient", f"d_{id_}_total[o.index]"),
-        # A vertex field must be connected; with one part it is not read.
-        vector("Input", "float", "others", "rates"),
+        vector("Input", "float", "others", f"d_{id_}_rest[o.index]"),
     ]
     for moment in moments(net.program.optimizer):
         _owned(assembly, f"{id_}_owners", f"{id_}_{moment}", "")
         _shown(net, assembly, found, "MOMENT", "", moment, at + 1, writable=True)
         fields.append(vector("InOut", "float", moment, f"{id_}_{moment}[o.index]"))
-    fields += [number("count", "o.count"), number("parts", 1)]
+    fields += [number("count", "o.count"), number("parts", net.plan.target.workers)]
     label = found.connection.label
     assembly.loop("update", VertexLoop(label, "Owner", "o", learned, "update_parameters", "Update", "o.tile", tuple(fields)))
 

@@ -9,6 +9,7 @@ from typing import Final
 from snnc.backends.poplar.indexed import choice_field, gradient_field, sent_choice_fields, table_body, table_fields
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Body, Field, number, scalar, vector
+from snnc.compiler.quiet import is_quiet
 from snnc.compiler.step_program import ConnectionInfo
 
 ZERO: Final = "for (unsigned c = 0; c < count; ++c)\n          {}[s * count + c] = 0.0f;"
@@ -46,6 +47,8 @@ class Incoming:
     """Whether it is a maximum."""
     sends: bool = False
     """Whether it tells its source which entry of a maximum it was."""
+    quiet: bool = False
+    """Whether it is dense and reads values that are mostly 0."""
 
     @property
     def read_backward(self) -> bool:
@@ -55,6 +58,8 @@ class Incoming:
     @property
     def template(self) -> str:
         """Stem of the template that prints it."""
+        if self.quiet:
+            return "dense_quiet"
         kind = self.connection.kind if self.tables is None else "maximum" if self.chooses else "indexed"
         return f"{kind}_{'events' if self.events else 'values'}"
 
@@ -99,7 +104,7 @@ def incoming(net: Network, population: str) -> tuple[Incoming, ...]:
         learned, returned = net.weight_gradient(connection.id), net.returns(connection.id)
         back, near = net.limited(bus, backward=True), bus.gradient is not None
         seen = (bus.kind == "events", net.limited(bus), learned, size, returned, back, near)
-        found.append(Incoming(index, connection, *seen, tables, biased, chooses, sends))
+        found.append(Incoming(index, connection, *seen, tables, biased, chooses, sends, is_quiet(net.program, connection)))
     return tuple(found)
 
 

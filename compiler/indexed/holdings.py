@@ -19,6 +19,9 @@ Cutter: TypeAlias = Callable[[Ints, Ints], Tables]
 AMOUNTS: Final = (
     "span",
     "keys",
+    "reach",
+    "searched",
+    "ended",
     "singles",
     "runs",
     "values",
@@ -42,7 +45,8 @@ SAMPLED: Final = 16
 class Held:
     """Amounts by name, numbers or one for each tile: of the largest group of a tile, and of all its groups.
 
-    span: rows; keys: those that are found by key; singles, runs, values: runs of one value, longer ones and the values of both, without
+    span: rows; keys: those that are found by key; reach: sources from the first to the last that has one; searched, ended: 1 where sources
+    lie before these, and behind; singles, runs, values: runs of one value, longer ones and the values of both, without
     biases; bias_…: those of the biases; size: elements of theta; bytes: of the tables; read, pieces: targets that are read,
     and the ranges that they form.
     """
@@ -52,7 +56,7 @@ class Held:
 
 
 def amounts(tables: Tables, rate: Floats | None = None) -> dict[str, Any]:
-    """Return the amounts of every group; with `rate`, a number for each source, rows, runs and values count by the rate of their source."""
+    """Return the amounts of every group; with `rate`, a number for each source, these count by it: reach, rows, runs and values."""
     runs, values = tables.runs, tables.elements
     bias_runs = bias_values = np.zeros_like(runs)
     if tables.always:
@@ -61,14 +65,21 @@ def amounts(tables: Tables, rate: Floats | None = None) -> dict[str, Any]:
         total = np.concatenate([[0], np.cumsum(tables.length)])
         bias_values = total[tables.run_start[1:]] - total[first]
     nothing, single = np.zeros_like(runs), tables.single
+    low, high = tables.extent
+    reach: Any = high - low
     rows: Any = tables.span
     plain: Any = runs - bias_runs
     sums: Any = values - bias_values
     if rate is not None:
         rows, plain, sums = _by_rate(tables, rate)
+        before = np.concatenate([[0.0], np.cumsum(rate)])
+        reach = before[high] - before[low]
     return {
         "span": rows,
         "keys": np.diff(tables.key_start),
+        "reach": reach,
+        "searched": (low > 0).astype(np.int64),
+        "ended": (high < tables.inputs).astype(np.int64),
         "singles": plain if single else nothing,
         "runs": nothing if single else plain,
         "values": sums,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from snnc.compiler.channel_order import ChannelOrder
 from snnc.compiler.graph import Array, Shape
 from snnc.compiler.indexed.taps import convolution_places, pooling_places
 from snnc.compiler.step_operations import Convolve, Cut, Pooling, Reduction, Rescale, SparseProduct, Surround
@@ -69,12 +70,13 @@ class IndexedMap:
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Values of the source and of the target; shapes of weight and bias, None where there is none."""
+    """Values of the source and of the target; shapes of weight and bias, None where there is none; the order of the target's values."""
 
     inputs: int
     outputs: int
     weight: Shape | None
     bias: Shape | None
+    order: ChannelOrder | None = None
 
 
 def indexed_map(op: IndexedOp, buffers: Mapping[str, Buffer]) -> IndexedMap:
@@ -86,13 +88,28 @@ def indexed_map(op: IndexedOp, buffers: Mapping[str, Buffer]) -> IndexedMap:
         There would be more entries than can be addressed.
     """
     weight, bias = getattr(op, "weight", None), getattr(op, "bias", None)
+    before, after = buffers[op.source.buffer].order, buffers[op.target].order
     sizes = _Sizes(
         math.prod(buffers[op.source.buffer].shape),
         math.prod(buffers[op.target].shape),
         buffers[weight].shape if weight else None,
         buffers[bias].shape if bias else None,
+        after,
     )
-    return _sorted(_map(op, sizes))
+    return _made(op, sizes, before)
+
+
+@lru_cache(maxsize=32)
+def _made(op: IndexedOp, sizes: _Sizes, before: ChannelOrder | None) -> IndexedMap:
+    """A network is planned several times, in several orders and ways: nothing is written twice."""
+    return _sorted(_placed(_map(op, sizes), before, sizes.order))
+
+
+def _placed(found: IndexedMap, before: ChannelOrder | None, after: ChannelOrder | None) -> IndexedMap:
+    """Count values by their places; the source of biases stays behind all others."""
+    if before is not None:
+        found = replace(found, source=np.append(before.places(), found.inputs)[found.source])
+    return found if after is None else replace(found, target=after.places()[found.target])
 
 
 def _sorted(found: IndexedMap) -> IndexedMap:
@@ -142,7 +159,8 @@ def _sparse(op: SparseProduct, sizes: _Sizes) -> IndexedMap:
 def _convolution(op: Convolve, sizes: _Sizes) -> IndexedMap:
     positions = math.prod(op.windows.output)
     channels = sizes.outputs // positions
-    places, order = convolution_places(op.windows, channels, op.groups)
+    grain = sizes.order.grain if sizes.order is not None and sizes.order.channels == channels else 1
+    places, order = convolution_places(op.windows, channels, op.groups, grain)
     found = IndexedMap(sizes.inputs, sizes.outputs, places.source, places.target, places.weight, order=order)
     return found if op.bias is None else _with_bias(found, channels, np.repeat(np.arange(channels), positions))
 

@@ -13,8 +13,8 @@ from snnc.compiler.indexed.tables import Pieces
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
-GRAIN: Final = 16
-"""Fewest shared weights of an owner: 64 bytes of each group's gradient travel in about the time that a fragment costs."""
+GRAIN: Final = 4
+"""Fewest shared weights of an owner: each group's part of a gradient costs a fragment, however small it is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,12 @@ def _private(first: Ints, count: Ints, tile: Ints, begin: int, end: int) -> tupl
     return tile, first, stop - first
 
 
+def owner_count(elements: int, tiles: int) -> int:
+    """Tiles that share `elements` of which all use the same."""
+    return max(1, min(elements // GRAIN, tiles))
+
+
 def _even(begin: int, end: int, tiles: Ints) -> tuple[Ints, Ints, Ints]:
-    parts = int(np.clip((end - begin) // GRAIN, 1, len(tiles)))
+    parts = owner_count(end - begin, len(tiles))
     bounds = begin + np.arange(parts + 1) * (end - begin) // parts
     return tiles[np.arange(parts) * len(tiles) // parts], bounds[:-1], np.diff(bounds)

@@ -60,6 +60,8 @@ class Tables:
         Targets that each group reads (source's side; empty on the target's).
     always
         Whether there is a row of biases.
+    inputs
+        Values of the source.
     """
 
     low: Ints
@@ -74,6 +76,16 @@ class Tables:
     used: Pieces
     targets: Pieces
     always: bool
+    inputs: int
+
+    @property
+    def extent(self) -> tuple[Ints, Ints]:
+        """Of each group the first row's source, and what follows the last one's; on the source's side its neurons, counted in the group."""
+        if not self.keyed:
+            return self.low, self.low + self.span
+        begin, last = self.key_start[:-1], self.key_start[1:] - 1
+        some, keys = self.span > 0, np.append(self.keys, 0)
+        return np.where(some, keys[np.minimum(begin, len(self.keys))], 0), np.where(some, keys[last] + 1, 0)
 
     @property
     def runs(self) -> Ints:
@@ -212,7 +224,7 @@ def _tables(found: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *
     wide = int(span.max(initial=0)) + 2
     rows = np.searchsorted(runs.group * wide + runs.row, of_group * wide + wanted, side="left") - run_start[of_group]
     local, used = (runs.weight, _nothing(groups)) if found.maximum else _used(runs, groups, found.elements)
-    return Tables(low, span, keys, rows, row_start, run_start, runs.target, local, runs.length, used, targets, always)
+    return Tables(low, span, keys, rows, row_start, run_start, runs.target, local, runs.length, used, targets, always, found.inputs)
 
 
 def _used(runs: _Entries, groups: int, elements: int) -> tuple[Ints, Pieces]:

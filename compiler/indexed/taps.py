@@ -47,11 +47,12 @@ def _outer(axes: list[Ints], shape: tuple[int, ...]) -> Ints:
     return found
 
 
-def convolution_places(windows: Windows, channels: int, groups: int) -> tuple[Places, Ints]:
+def convolution_places(windows: Windows, channels: int, groups: int, grain: int = 1) -> tuple[Places, Ints]:
     """Entries of a convolution with `channels` output channels, and the weight's element for each weight of theta.
 
     The last axis of the kernel is turned round where its taps follow one another, because the windows that one value reaches then stand
-    beside weights that follow one another: such entries are merged into runs.
+    beside weights that follow one another: such entries are merged into runs. Output channels that lie side by side, `grain` of them, have
+    their weights for one tap side by side too.
 
     Raises
     ------
@@ -61,16 +62,17 @@ def convolution_places(windows: Windows, channels: int, groups: int) -> tuple[Pl
     window, (inputs, outputs) = _window_places(windows), (windows.channels // groups, channels // groups)
     check_size((groups, inputs, outputs, len(window.source)), "a convolution, written as one entry for each pair of values,")
     kernel = math.prod(windows.kernel)
-    order = np.arange(channels * inputs * kernel, dtype=np.int64).reshape(channels * inputs, -1, windows.kernel[-1])
+    order = np.arange(channels * inputs * kernel, dtype=np.int64).reshape(channels // grain, grain, inputs, -1, windows.kernel[-1])
     tap = window.weight
     if windows.stride[-1] == windows.dilation[-1]:
-        order = order[:, :, ::-1]
+        order = order[..., ::-1]
         tap = tap - tap % windows.kernel[-1] + (windows.kernel[-1] - 1 - tap % windows.kernel[-1])
     target = np.arange(channels, dtype=np.int64)[:, None, None]
     inner = np.arange(inputs, dtype=np.int64)[None, :, None]
     source = (target // outputs * inputs + inner) * math.prod(windows.size) + window.source
     spread = np.broadcast_to(target * math.prod(windows.output) + window.target, source.shape)
-    return Places(source.reshape(-1), spread.reshape(-1), ((target * inputs + inner) * kernel + tap).reshape(-1)), order.reshape(-1)
+    weight = ((target // grain * inputs + inner) * kernel + tap) * grain + target % grain
+    return Places(source.reshape(-1), spread.reshape(-1), weight.reshape(-1)), np.moveaxis(order, 1, -1).reshape(-1)
 
 
 def pooling_places(windows: Windows, count_padding: bool) -> tuple[Places, Array]:

@@ -25,6 +25,7 @@ from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups
 from snnc.compiler.mapping.indexed_cycles import Holdings, estimated, indexed_counts, keys_passed
 from snnc.compiler.mapping.network import Layer, Link, learned_elements
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.quiet import loud_rows
 from snnc.compiler.mapping.shapes import Shape
 
 PARTS: Final = ("forward", "backward", "source_gradient")
@@ -110,13 +111,14 @@ def shape_cycles(problem: Problem, layer: Layer, shape: Shape, samples: Any, par
     if part == "source_gradient":
         counts = _source_counts(problem, layer, columns, each, samples)
     else:
-        counts = _neuron_counts(read_links(layer, part), columns, each, seen.events)
+        counts = _neuron_counts(problem, read_links(layer, part), columns, each, seen.events)
         back = [link for link in layer.incoming if problem.returns(link)]
         extra = near_counts(columns, each, seen.entries, back) if part == "backward" else {}
         counts = added(counts, extra)
         if part == "forward":
             counts["nears"] = each * columns * sum(source in problem.windowed for source in layer.sent)
-    counts = added(counts, indexed_counts(layer, part, columns, each, holdings, seen.events, seen.passed))
+    usual = problem.window_events
+    counts = added(counts, indexed_counts(layer, part, columns, each, holdings, seen.events, seen.passed, usual))
     return problem.target.vertex_start_cycles + worker_cycles(cost, columns=columns, **counts)
 
 
@@ -130,18 +132,22 @@ def read_links(layer: Layer, part: str) -> list[Link]:
     return [link for link in layer.incoming if part != "backward" or link.read_backward]
 
 
-def _neuron_counts(links: Sequence[Link], columns: Any, samples: Any, events: Callable[[Link], float]) -> dict[str, Any]:
+def _neuron_counts(problem: Problem, links: Sequence[Link], columns: Any, samples: Any, events: Callable[[Link], float]) -> dict[str, Any]:
     dense = [link for link in links if link.dense]
     other = [link for link in links if link.one_to_one]
     event_sweeps, value_sweeps = column_sweeps(columns, EVENT_SWEEP), column_sweeps(columns, VALUE_SWEEP)
-    values = samples * sum(link.inputs for link in dense if not link.events)
+    values = samples * sum(link.inputs for link in dense if not link.events and not link.quiet)
+    quiet = [link for link in dense if link.quiet]
+    loud = samples * sum(link.inputs * loud_rows(problem, link) for link in quiet)
     return {
         "samples": samples,
         "sweeps": samples * sum(event_sweeps if link.events else value_sweeps for link in dense),
         "held": samples * columns * len(dense),
         "events": samples * sum(events(link) for link in dense if link.events),
         "rows": values * value_sweeps,
-        "products": values * column_pairs(columns),
+        "products": (values + loud) * column_pairs(columns),
+        "words": samples * sum(column_pairs(link.inputs) for link in quiet) * value_sweeps,
+        "hits": loud * value_sweeps,
         "neurons": samples * (columns % 2),
         "pairs": samples * (columns // 2),
         "ids": samples * sum(events(link) for link in other if link.events),

@@ -50,7 +50,7 @@ def block_bytes(
     masks = masks_bytes(problem, layer, cut, neurons, samples)
     shown: Kept = ("history", "always" if problem.segment else "forward")
     found[shown] = found[shown] + masks * (1 + (problem.fused is not None))
-    found["history", "sequence"] = found["history", "sequence"] + masks * problem.segments.boundaries
+    found["history", "sequence"] = found["history", "sequence"] + masks * problem.segments.boundaries_sent
     parts = [indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups))]
     parts += [owned_estimate(problem, layer, neurons, cut.replicas)] if owned else []
     for key, size in (item for part in parts for item in part.items()):
@@ -88,7 +88,7 @@ def _states(problem: Problem, layer: Layer) -> dict[Kept, int]:
     limited = any(problem.bus[problem.bus_of[link.id]] in problem.limited() for link in layer.incoming)
     # Boundaries are brought back into states and what was sent, which are live from one segment to the next.
     again = problem.segment > 0
-    kept = (segments.steps_kept + 1) * history + segments.steps_kept * saved + segments.boundaries * sent
+    kept = (segments.steps_kept + 1) * history + segments.steps_kept * saved + segments.boundaries_sent * sent
     found: dict[Kept, int] = {
         ("history", "always"): max(1, segments.boundaries) * states + again * sent,
         ("history", "sequence"): kept + again * (states - history),

@@ -16,6 +16,7 @@ from snnc.compiler.mapping.cost import EVENT_SWEEP, CodeletCost, column_sweeps, 
 from snnc.compiler.mapping.gradient_counts import halvings, returned_buses
 from snnc.compiler.mapping.grouping import Floats
 from snnc.compiler.mapping.indexed_cycles import keys_passed, round_counts
+from snnc.compiler.mapping.indexed_events import drawn_cycles, is_drawn
 from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.network import Layer, Link
 from snnc.compiler.mapping.shapes import Shape
@@ -51,7 +52,10 @@ def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     timeline, idle = problem.timeline, problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].idle
     base = _cycles(layout, layer, blocks, part, NOTHING)
     steps = base[:, None] - idle
-    for bus, cycles in _per_event(layout, layer, blocks, part, base).items():
+    drawn = [link for link in read_links(layer, part) if is_drawn(layout, link, part)]
+    for link in drawn:
+        steps = steps + drawn_cycles(layout, link, blocks, problem.costs[f"{part}.{layer.id}"])
+    for bus, cycles in _per_event(layout, layer, blocks, part, base, drawn).items():
         steps = steps + cycles[:, None] * timeline.shown(problem.bus[bus], part).over(blocks.first, blocks.samples)
     for bus, cycles in _per_search(layout, layer, blocks, part, base).items():
         steps = steps + cycles[:, None] * _searched(layout, problem.bus[bus], part).over(blocks.first, blocks.samples)
@@ -69,10 +73,11 @@ def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, seen: Seen)
     return np.broadcast_to(np.asarray(found, dtype=np.float64), blocks.columns.shape)
 
 
-def _per_event(layout: Layout, layer: Layer, blocks: Blocks, part: str, base: Floats) -> Mapping[str, Any]:
-    """Cycles that an event of a sample takes, by the bus that shows it; `base`: cycles without any."""
+def _per_event(layout: Layout, layer: Layer, blocks: Blocks, part: str, base: Floats, drawn: list[Link]) -> Mapping[str, Any]:
+    """Cycles that an event of a sample takes, by the bus that shows it, but for links that are `drawn`; `base`: cycles without any."""
     of = layout.problem.bus_of
-    mine = {of[link.id]: replace(NOTHING, events=_one(of, of[link.id])) for link in read_links(layer, part) if link.events}
+    others = {link.id: of[link.id] for link in read_links(layer, part) if link.events and link not in drawn}
+    mine = {bus: replace(NOTHING, events=_one(others, bus)) for bus in others.values()}
     return {bus: (_cycles(layout, layer, blocks, part, seen) - base) / blocks.samples for bus, seen in mine.items()}
 
 
@@ -102,7 +107,7 @@ def _per_entry(layout: Layout, layer: Layer, blocks: Blocks, base: Floats) -> Ma
 
 
 def _one(of: Mapping[str, str], bus: str) -> Callable[[Link], float]:
-    return lambda link: float(of[link.id] == bus)
+    return lambda link: float(of.get(link.id) == bus)
 
 
 def entries_of(layout: Layout, bus: Bus) -> Sums:

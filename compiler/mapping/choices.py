@@ -138,7 +138,7 @@ def _about(number: float) -> int:
 
 def _link(link: Link) -> object:
     sizes = (link.dense, link.indexed, link.inputs, link.outputs, link.weight_elements, link.weight_gradient, link.input_gradient)
-    return (*sizes, link.source.kind)
+    return (*sizes, link.quiet, link.source.kind)
 
 
 def _choice(problem: Problem, layer: Layer, cut: Cut, *, even: bool) -> Choice:

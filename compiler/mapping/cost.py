@@ -11,7 +11,8 @@ expected counts into the same formula, :func:`worker_cycles`::
            + neuron  * neurons + pair * pairs                          neurons x samples that run alone, or two at once
            + word    * words + word_hit * hits + id * ids + element * elements
            + (entry * V + entry_vector * ceil(columns / 2) + event_joined * L) * entries    partial products of windows of the backward pass
-           + search  * searches                                        halvings in such a window, for the block's own neurons
+           + search  * searches                                        halvings: of such a window, for the block's own neurons; of a
+                                                                       list of ids, for the first that reaches an indexed block
            + near    * nears                                           neurons x samples tested for the gradient window
            + lookup  * lookups + found * founds + single * singles + run * runs + value * values + sample_value * sample_values
            + choice  * choices + sample_choice * sample_choices
@@ -31,9 +32,10 @@ What each codelet counts:
 codelet             samples    events     sweeps; rows / products     neurons                   words, hits, ids, elements
 ==================  =========  =========  ==========================  ========================  ================================
 ``forward.<p>``     of block   dense      samples x S for each link   count x samples           ids scanned by one-to-one links
-                               events     (held: x columns); inputs                             (id), one-to-one values (element)
-                                          x samples x S for each
-                                          value bus / x columns/2
+                               events     (held: x columns); inputs                             (id), one-to-one values (element);
+                                          x samples x S for each                                of a value bus that is mostly 0
+                                          value bus / x columns/2                               pairs x S (word), rows of pairs that
+                                                                                                are not x S (hit)
 ``gather.<p>``      as forward, for the further window alone
 ``backward.<p>``    of block   dense      as forward                  count x samples           as forward
 ``weight_round.<p>``as backward, for the further window alone
@@ -84,7 +86,8 @@ of ``relay_*`` are those of one worker of the six that share the vertex.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -149,11 +152,11 @@ class CodeletCost:
         """Coefficients by name, and the loops."""
         return asdict(self)
 
-    @property
+    @cached_property
     def instructions(self) -> int:
         """Instructions that it takes in a tile's memory beside :attr:`loops`: those of each loop body once (docs/decisions/0012)."""
-        numbers = {name: value for name, value in asdict(self).items() if name != "loops"}
-        return sum(value for name, value in numbers.items() if not (self.loops and name in OF_LOOPS))
+        names = [field.name for field in fields(self) if field.name != "loops"]
+        return sum(getattr(self, name) for name in names if not (self.loops and name in OF_LOOPS))
 
     def calling(self, *loops: tuple[str, int]) -> CodeletCost:
         """The same with further loops."""
@@ -302,15 +305,18 @@ def partial_products(cost: CodeletCost) -> tuple[str, int]:
 # backward: load the row, add, store: 3. A last column beside pairs: shift the id, add its base: 2 more.
 # A row of products: load the value, copy it for a pair, advance row and last column, branch: 5.
 # A pair forward: load, multiply, add: 3; backward: multiply, load, add, store: 4.
+# Of values that are mostly 0, a pair: load both, or, branch, loop counter: 5; a row of a pair that is not: copy the value for a pair of
+# columns, form the address (multiply, add): 3, and its products.
 
-# Indexed connections. A lookup: load the id, subtract the first row, compare with the number of rows, branch: 4; where rows have keys, each
-# event and each key: load, compare, branch, advance. A row that is walked through: load where its runs begin and end, compare, branch: 4.
+# A halving of a list of ids: load the id, compare, choose the half, subtract, branch: 5. Indexed connections. A lookup: load the id,
+# subtract the first row, compare with the number of rows, branch: 4; where rows have keys, each event and each key: load, compare,
+# branch, advance. A row that is walked through: load where its runs begin and end, compare, branch: 4.
 # A run of one value: load its place and its weight's, form no loop, branch: 4; a longer one loads its length, forms two addresses and sets
 # up a loop besides: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs begin anywhere.
 # A choice: load what is chosen so far, compare twice, load, add and store the sum, store the number: 8.
 
-_LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW = 8, 16, 6, 4, 2, 5
-_RUNS: Final = {"lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
+_LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW, _PAIR, _LOUD = 8, 16, 6, 4, 2, 5, 5, 3
+_RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
 
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
@@ -329,6 +335,8 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
         event_joined=_JOINED,
         row=_ROW,
         product=3,
+        word=_PAIR,
+        word_hit=_LOUD,
         neuron=pair_cycles(kernel.forward) + loads + stores + fill + 2 + _sending(layer),
         pair=pair_cycles(kernel.forward) + 2 * (loads + stores + fill + _sending(layer)) + 2,
         id=5,  # load, subtract the first, compare with the count, branch, advance; adds are counted as part of it
@@ -356,13 +364,14 @@ def _backward(layer: Layer) -> CodeletCost:
         event_joined=_JOINED,
         row=_ROW,
         product=4,
+        word=_PAIR,
+        word_hit=_LOUD,
         neuron=pair_cycles(kernel.backward) + loads + stores + sums + 2,
         pair=pair_cycles(kernel.backward) + 2 * (loads + stores + sums) + 2,
         id=5,
         element=3,
         entry=8,  # load the id, multiply by the row's length, add the base, start the sum, add its halves, store, advance, branch
         entry_vector=3,  # load the row, multiply, add
-        search=5,  # a halving: load the id, compare, choose the half, subtract, branch
         **_RUNS,
     )
 

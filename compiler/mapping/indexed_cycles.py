@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.indexed.holdings import Held
+from snnc.compiler.mapping.gradient_counts import expected_halvings
 from snnc.compiler.mapping.indexed_links import IndexedLink, Side
 from snnc.compiler.mapping.network import Layer, Link
 from snnc.compiler.mapping.problem import Problem
@@ -38,11 +39,13 @@ def indexed_counts(
     holdings: Holdings,
     seen: Callable[[Link], Any],
     passed: Callable[[Link], Any],
+    usual: Callable[[Link], float],
 ) -> dict[str, Any]:
     """Trip counts of the largest block's loops over tables.
 
     `seen` are the events of a sample that a connection shows; `passed` is the part of a table's keys that their search walks past, see
-    :func:`keys_passed`.
+    :func:`keys_passed`. `usual` tells the mean number of events: how long it takes to find the first that may reach a block hardly
+    depends on their number.
     """
     found: dict[str, Any] = {}
     if part == "source_gradient":
@@ -53,7 +56,8 @@ def indexed_counts(
     for link in layer.incoming:
         if link.indexed is not None and (part == "forward" or link.read_backward):
             held = holdings(link.indexed, "target").largest
-            _add(found, target_counts(link, held, samples, seen(link) if link.events else 0.0, passed(link) if link.events else 0.0))
+            events, past = (seen(link), passed(link)) if link.events else (0.0, 0.0)
+            _add(found, target_counts(link, held, samples, events, past, usual(link)))
             if link.chooses:
                 found["elements"] = found.get("elements", 0) + 2 * samples * columns
     return found
@@ -93,17 +97,19 @@ def keys_passed(events: Any) -> Any:
     return events / (events + 1)
 
 
-def target_counts(link: Link, held: dict[str, Any], samples: Any, events: Any, passed: Any) -> dict[str, Any]:
+def target_counts(link: Link, held: dict[str, Any], samples: Any, events: Any, passed: Any, usual: float = 0.0) -> dict[str, Any]:
     """Trip counts of one connection on its target's side, where each sample shows so many `events`.
 
-    `passed` is as in :func:`indexed_counts`.
+    `passed` and `usual` are as in :func:`indexed_counts`. A block walks through the events from its first source to its last, and past one
+    more. Keys are behind the last event only where its sources reach as far as those of all.
     """
     biased = (held["bias_singles"] + held["bias_runs"]) > 0
     part, lookups = 1.0, held["span"]
     if link.events:
-        keys = held["keys"]  # as many events are behind the last key as keys are behind the last event
-        part, lookups = events / link.inputs, events * np.where(keys > 0, keys_passed(keys), 1.0) + keys * passed
+        part, wide = events / link.inputs, np.minimum(held["reach"] / link.inputs, 1.0)
+        lookups = part * held["reach"] + held["ended"] + held["keys"] * (1 - wide * (1 - passed))
     return {
+        "searches": samples * held["searched"] * expected_halvings(usual) if link.events else 0,
         "lookups": samples * lookups,
         "founds": samples * (part * held["span"] + biased),
         "singles": samples * (part * held["singles"] + held["bias_singles"]),
@@ -130,12 +136,14 @@ def indexed_bytes(
     """Bytes by category and lifetime: tables, copies of weights, private gradients for each of `shares`; without what it owns."""
     tables, weights, gradients = ((name, "always") for name in (TABLES, "weights", "gradients"))
     private, copies = ("gradients", "shared gradients"), ("weights", "copies of numbers")
-    found: dict[tuple[str, str], Any] = dict.fromkeys((tables, weights, gradients, private, copies), 0)
+    # The backward pass forms gradients of a target's weights without them; where it runs forward again, they are read until it ends.
+    read = copies if problem.segment else ("weights", "copies read forward")
+    found: dict[tuple[str, str], Any] = dict.fromkeys((tables, weights, gradients, private, copies, read), 0)
     for link in layer.incoming:
         if link.indexed is not None:
             held = holdings(link.indexed, "target").total
             found[tables] = found[tables] + held["bytes"]
-            copied = copies if link.weight_gradient else weights
+            copied = read if link.weight_gradient else weights
             found[copied] = found[copied] + FLOAT * held["size"]
             if link.chooses:
                 kept = samples if link.events else shares
@@ -157,5 +165,9 @@ def owned_estimate(problem: Problem, layer: Layer, neurons: Any, replicas: int) 
     """Bytes by category and lifetime of weights that a tile owns, when all tiles of `layer` own alike."""
     links = [(link, link.indexed.owned * neurons / (layer.neurons * replicas)) for link in layer.incoming if link.indexed is not None]
     learned = sum(owned for link, owned in links if link.weight_gradient)
-    numbers = {"weights": sum(owned for _, owned in links), "gradients": learned, "optimiser": problem.network.moments * learned}
+    numbers = {
+        "weights": sum(owned for _, owned in links),
+        "gradients": problem.target.workers * learned,
+        "optimiser": problem.network.moments * learned,
+    }
     return {(name, "always"): np.ceil(FLOAT * number).astype(np.int64) for name, number in numbers.items()}

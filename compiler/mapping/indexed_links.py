@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -49,11 +49,11 @@ class IndexedLink:
 
     @cached_property
     def _target(self) -> Profile:
-        return measure(lambda first, count: target_tables(self.map, first, count), self.map.outputs)
+        return _profile(self.map, "target")
 
     @cached_property
     def _source(self) -> Profile:
-        return measure(lambda first, count: source_tables(self.map, first, count), self.map.inputs)
+        return _profile(self.map, "source")
 
     def estimated(self, side: Side, neurons: Any, groups: Any) -> Held:
         """What tiles with `neurons` in `groups` column groups hold, about."""
@@ -97,3 +97,11 @@ def _groups(where: TileRange) -> tuple[Ints, Ints]:
         begin += neurons
     array = np.array(found, dtype=np.int64)
     return array[:, 0], array[:, 1]
+
+
+@lru_cache(maxsize=64)
+def _profile(found: IndexedMap, side: Side) -> Profile:
+    """Maps of plans of one network are the same objects."""
+    if side == "target":
+        return measure(lambda first, count: target_tables(found, first, count), found.outputs)
+    return measure(lambda first, count: source_tables(found, first, count), found.inputs)

@@ -7,9 +7,11 @@ from typing import Final
 
 import numpy as np
 
+from snnc.compiler.indexed.owners import owner_count
 from snnc.compiler.indexed.tables import Pieces
 from snnc.compiler.mapping.grouping import Floats, Ints, column_groups
 from snnc.compiler.mapping.indexed_links import IndexedLink, Side
+from snnc.compiler.mapping.indexed_owners import Ownership
 from snnc.compiler.mapping.network import Link
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.traffic import Layout, Traffic, common
@@ -86,6 +88,9 @@ def _rows_over_links(layout: Layout, traffic: Traffic, to: Ints, origin: Ints, r
 def gradients_to_owners(layout: Layout) -> Traffic:
     """Before U1: owners gather the sums of the groups that use their weights."""
     traffic = Traffic.none(layout.problem)
+    for found in layout.owned if not layout.exact else ():
+        tiles, _, pieces, values = _estimated_work(layout, found)
+        traffic.add(tiles, FLOAT * values, pieces)
     for found in layout.owned if layout.exact else ():
         for tile, owner, elements in found.uses("target"):
             moved = (tile != found.owners.tile[owner]) & found.owners.learned[owner]
@@ -121,13 +126,29 @@ def _move(layout: Layout, traffic: Traffic, origin: Ints, to: Ints, size: Ints) 
 def owned_work(layout: Layout) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
     """For each learned connection: tile of each learning owner, its elements, the pieces that it sums and their elements.
 
-    It is small beside the steps, and left out as long as tables are only estimated.
+    As long as tables are only estimated, pieces are taken to lie evenly with the owners.
     """
+    if not layout.exact:
+        for found in layout.owned:
+            tiles, *numbers = _estimated_work(layout, found)
+            count, pieces, values = (np.full(len(tiles), number, np.int64) for number in numbers)
+            yield tiles, count, pieces, values
     for found in layout.owned if layout.exact else ():
         number = len(found.owners.tile)
-        pieces, values = np.zeros(number), np.zeros(number)
+        pieces, values = np.zeros(number, np.int64), np.zeros(number, np.int64)
         for _, owner, elements in found.uses("target"):
             pieces += np.bincount(owner, minlength=number)
-            values += np.bincount(owner, elements, number)
+            values += np.bincount(owner, elements, number).astype(np.int64)
         some = found.owners.learned
-        yield found.owners.tile[some], found.owners.count[some], pieces[some].astype(np.int64), values[some].astype(np.int64)
+        yield found.owners.tile[some], found.owners.count[some], pieces[some], values[some]
+
+
+def _estimated_work(layout: Layout, found: Ownership) -> tuple[Ints, int, int, int]:
+    """Tiles of owners, and what each has about: elements, the pieces that it sums, and their elements."""
+    where, elements = found.target, found.indexed.owned
+    owners = owner_count(elements, len(where.tiles))
+    groups = int(column_groups(where.tile_neurons, where.columns).sum())
+    values = float(np.sum(layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").total["size"]))
+    touched = min(values / groups * owners / elements + 1, owners)
+    tiles = np.sort(where.tiles)[np.arange(owners) * len(where.tiles) // owners]
+    return tiles, -(-elements // owners), round(groups * touched / owners), round(values / owners)

@@ -127,7 +127,8 @@ def memory_of(layout: Layout, steps: Sequence[Step]) -> Memory:
     for life, each in _loss_bytes(problem).items():
         add(("records", life), losses, np.full(len(losses), each))
     fragments = np.sum([traffic.fragments for step in steps for traffic in (step.traffic, *step.after)], axis=0)
-    fragments += fragments_without_runs(layout)
+    fragments = fragments + sum(step.row.fragments for step in steps if step.row is not None)
+    fragments = fragments + fragments_without_runs(layout)
     code, vertices = codelet_bytes(layout)
     of_fragments: Ints = (fragments * problem.target.fragment_code_bytes).astype(np.int64)
     add(("code", "always"), every, code + used * problem.target.fixed_tile_bytes + of_fragments)
@@ -149,7 +150,7 @@ def _owned(layout: Layout) -> Iterator[tuple[str, Ints, Ints]]:
         size = FLOAT * one.owners.count
         yield "weights", one.owners.tile, size
         if one.link.weight_gradient:
-            yield "gradients", one.owners.tile, size
+            yield "gradients", one.owners.tile, layout.problem.target.workers * size
             yield "optimiser", one.owners.tile, layout.problem.network.moments * size
 
 

@@ -11,6 +11,7 @@ from snnc.compiler.indexed.maps import IndexedOp
 from snnc.compiler.kernel import Kernel
 from snnc.compiler.mapping.indexed_links import IndexedLink
 from snnc.compiler.near import near_bounds
+from snnc.compiler.quiet import is_quiet
 from snnc.compiler.step_operations import (
     ConvolveBiasGradient,
     Fill,
@@ -68,6 +69,8 @@ class Link:
     weight_gradient: bool
     input_gradient: bool
     indexed: IndexedLink | None = None
+    quiet: bool = False
+    """Whether it is dense and what it reads are sums of spikes, mostly 0."""
 
     @property
     def chooses(self) -> bool:
@@ -237,6 +240,7 @@ def _link(program: StepProgram, connection: ConnectionInfo, source: Source, trai
         weight_gradient=any(isinstance(op, WeightGradient | ConvolveBiasGradient | RescaleBiasGradient) for op in mine),
         input_gradient=any(isinstance(op, InputGradient) for op in mine),
         indexed=indexed,
+        quiet=is_quiet(program, connection),
     )
 
 

@@ -36,11 +36,15 @@ ShareTiles: TypeAlias = Callable[[list[Take], Sequence[Sequence[Choice]], int], 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Tile ranges, parallel to the layers of the network, the chips that are used, and how many groups of them share the batch."""
+    """Tile ranges, parallel to the layers of the network, the chips that are used, and how many groups of them share the batch.
+
+    Layers share tiles only where `shared` says so, or where there are fewer tiles than layers.
+    """
 
     ranges: tuple[TileRange, ...]
     chips: int
     copies: int = 1
+    shared: bool = False
 
 
 def chip_counts(problem: Problem, chips: int | None) -> tuple[int, ...]:
@@ -79,7 +83,7 @@ def placements(problem: Problem, options: Sequence[Sequence[Choice]], chips: int
         for share in SHARES:
             placed = _place(problem, options, chips // copies, spare, share)
             if placed is not None:
-                yield _copied(problem, placed, chips // copies, copies)
+                yield copied(problem, placed, chips // copies, copies)
 
 
 def each_once(options: Sequence[Sequence[Choice]], change: Callable[[Sequence[Choice]], list[Choice]]) -> list[Sequence[Choice]]:
@@ -88,10 +92,11 @@ def each_once(options: Sequence[Sequence[Choice]], change: Callable[[Sequence[Ch
     return [found[id(some)] for some in options]
 
 
-def _copied(problem: Problem, placed: Placement, chips: int, copies: int) -> Placement:
+def copied(problem: Problem, placed: Placement, chips: int, copies: int) -> Placement:
+    """Repeat a placement on `chips` chips for `copies` groups of chips that share the batch."""
     tiles = chips * problem.target.tiles_per_chip
     used = placed.chips if copies == 1 else (copies - 1) * chips + placed.chips
-    return Placement(tuple(r.repeated(copies, tiles, problem.batch) for r in placed.ranges), used, copies)
+    return Placement(tuple(r.repeated(copies, tiles, problem.batch) for r in placed.ranges), used, copies, placed.shared)
 
 
 def _place(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, spare: int, share: ShareTiles) -> Placement | None:

@@ -27,6 +27,8 @@ class Shape:
     width: int
     chip: int
     """First chip of the run of chips that it shares with its neighbours."""
+    first: int | None = None
+    """First tile, where populations share tiles; None: the one behind the population in front."""
 
     @property
     def tiles(self) -> int:
@@ -39,7 +41,9 @@ def shapes_of(problem: Problem, placement: Placement) -> tuple[Shape, ...]:
     found = []
     for where in placement.ranges:
         cut = Cut(where.replicas // placement.copies, where.columns)
-        found.append(Shape(cut, where.width, where.starts[0] // problem.target.tiles_per_chip))
+        found.append(
+            Shape(cut, where.width, where.starts[0] // problem.target.tiles_per_chip, where.starts[0] if placement.shared else None)
+        )
     return tuple(found)
 
 
@@ -50,6 +54,11 @@ def placed(problem: Problem, shapes: Sequence[Shape], chips: int, copies: int) -
     ranges: list[TileRange] = []
     first, chip = 0, -1
     for layer, shape in zip(problem.network.layers, shapes, strict=True):
+        if shape.first is not None:
+            if shape.first + shape.tiles > group:
+                return None
+            ranges.append(lay_range(batch, layer.neurons, shape.cut, shape.width, shape.first))
+            continue
         if shape.chip != chip:
             if first > shape.chip * per_chip:
                 return None
@@ -58,7 +67,9 @@ def placed(problem: Problem, shapes: Sequence[Shape], chips: int, copies: int) -
         first += shape.tiles
     if first > group:
         return None
-    return Placement(tuple(where.repeated(copies, group, batch) for where in ranges), chips, copies)
+    return Placement(
+        tuple(where.repeated(copies, group, batch) for where in ranges), chips, copies, any(shape.first is not None for shape in shapes)
+    )
 
 
 def changes(shapes: Sequence[Shape], options: Sequence[Sequence[Choice]]) -> Iterator[tuple[Shape, ...]]:

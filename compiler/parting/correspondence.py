@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -34,6 +34,8 @@ class Correspondence:
         Place of each population of `split`: id of its whole, and its neurons.
     buffers
         Place of each buffer that populations of `split` show to others, and of each input's.
+    inputs
+        Which values of an input those of `split` are, one after the other, where their order is another.
     """
 
     whole: StepProgram
@@ -42,6 +44,7 @@ class Correspondence:
     outputs: Mapping[str, Place]
     populations: Mapping[str, Place]
     buffers: Mapping[str, Place]
+    inputs: Mapping[str, Ints] = field(default_factory=dict)
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
@@ -70,6 +73,19 @@ class Correspondence:
                 if place.whole not in found:
                     found[place.whole] = np.zeros(shape, values[name].dtype)
                 _put(found[place.whole], values[name], place)
+        return found
+
+    def inputs_of_parts(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Turn inputs, id -> [T, B, *shape] (static ones [B, *shape]), into those of the parts."""
+        if not self.inputs:
+            return inputs
+        shapes = {info.id: info.shape for info in self.whole.inputs}
+        found = dict(inputs)
+        for id_, values in self.inputs.items():
+            if id_ in inputs:
+                given = np.asarray(inputs[id_])
+                lead = given.shape[: given.ndim - len(shapes[id_])]
+                found[id_] = given.reshape(*lead, -1)[..., values].reshape(given.shape)
         return found
 
     def records_of_whole(self, records: Mapping[str, Array]) -> dict[str, Array]:

@@ -28,7 +28,7 @@ public:
   unsigned getNumIPUs() const { return target_.getNumIPUs(); }
   std::vector<unsigned> getDriverIDs() const { return std::vector<unsigned>(target_.getNumIPUs(), id_); }
   std::map<std::string, std::string> getAttributes() const { return {}; }
-  bool supportsRemoteBuffers() const { return false; }
+  bool supportsRemoteBuffers() const { return target_.getTargetType() != TargetType::CPU; }
 
 private:
   Target target_;

@@ -1,0 +1,45 @@
+"""Values of several channels in an order in which channels of one position lie side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ChannelOrder:
+    """Values (channels, positions), put down `grain` channels at a time: all positions of the first ones, in each its channels.
+
+    A grain of 1 is the author's order, channels first; as many as there are channels is channels last. `grain` divides `channels`.
+
+    Examples
+    --------
+    >>> ChannelOrder(2, 3, 2).values().tolist()
+    [0, 3, 1, 4, 2, 5]
+    """
+
+    channels: int
+    positions: int
+    grain: int
+
+    def values(self) -> Ints:
+        """Return the author's number of the value at each place."""
+        return _values(self)
+
+    def places(self) -> Ints:
+        """Return the place of each value of the author's."""
+        return np.argsort(self.values(), kind="stable")
+
+
+@lru_cache(maxsize=64)
+def _values(order: ChannelOrder) -> Ints:
+    blocks = np.arange(order.channels * order.positions).reshape(order.channels // order.grain, order.grain, order.positions)
+    found: Ints = blocks.transpose(0, 2, 1).reshape(-1)
+    found.setflags(write=False)
+    return found
