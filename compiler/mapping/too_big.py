@@ -52,7 +52,7 @@ def too_big(problem: Problem, misfit: tuple[int, Layout, Memory] | None, again: 
         who = f"each tile of layer {label!r} ({neurons} of {layer.neurons} neurons on a tile)"
     knobs = find_knobs(again[0], needed, again[1]) if again is not None else ()
     return TooBigError(
-        f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes in {phase!r} and has {there:,}. "
+        f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes and has {there:,} (in {phase!r}). "
         f"Most of it, {size:,} bytes, is {_WHAT[category]}.{_advice(problem, knobs) if again is not None else ''}",
         needed=needed,
         available=there,
@@ -122,8 +122,8 @@ def baseline_too_big(problem: Problem, strategy: str, misfit: tuple[int, Layout,
     tile = memory.tile
     name, size = largest_category(memory.at_peak, tile)
     return BaselineTooBigError(
-        f"the network does not fit on {problem.target.name} by the strategy {strategy!r}: tile {tile} needs {needed:,} bytes in "
-        f"{memory.phase_of(tile)!r} and has {problem.target.tile_bytes:,}. Most of it, {size:,} bytes, is {_WHAT[name]}. "
+        f"the network does not fit on {problem.target.name} by the strategy {strategy!r}: tile {tile} needs {needed:,} bytes and has "
+        f"{problem.target.tile_bytes:,} (in {memory.phase_of(tile)!r}). Most of it, {size:,} bytes, is {_WHAT[name]}. "
         "Try the strategy 'snnc'.",
         needed,
     )
