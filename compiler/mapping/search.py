@@ -36,6 +36,8 @@ QUICK_SHARES: Final = (1.0, 0.8, 0.6)
 """As :data:`BLOCK_SHARES`, where any placement will do."""
 EFFORT: Final = 600_000
 """Changes that local search tries, times populations, times tiles of the chips in use: a few seconds of a laptop's time."""
+ROOMY: Final = 256
+"""Tiles of a chip from which on populations are tried on tiles that they share: on fewer, all are busy anyway."""
 SETTLED: Final = 8
 """Placements that are priced exactly where tables of indexed connections were estimated before; estimates are a few per cent off."""
 GLANCED: Final = 2
@@ -200,7 +202,7 @@ class Search:
             limit = share * part.target.tile_bytes
             tight = each_once(options, partial(all_within, limit))
             found = list(placements(part, tight, chips, copies))
-            if part.network.indexed:
+            if part.network.indexed and share == BLOCK_SHARES[0] and part.target.tiles_per_chip >= ROOMY:
                 found += sharing_tiles(part, tight, found, chips, copies)
             least = {id(placement): self._least_cycles(part, options, placement) for placement in found}
             found.sort(key=lambda placement: least[id(placement)])

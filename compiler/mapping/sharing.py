@@ -33,7 +33,7 @@ MOST: Final = 40
 """Takes of a population that are tried."""
 PLACES: Final = 24
 """First tiles that are tried, evenly over a chip."""
-REPLICAS: Final = 2
+REPLICAS: Final = 1
 """Numbers of replicas, the largest ones, with which all populations are put on all tiles."""
 LAYERS: Final = 24
 """With more populations than these nothing is tried: seconds of a laptop's time."""
