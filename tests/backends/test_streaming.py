@@ -130,9 +130,7 @@ def test_the_prediction_agrees_with_the_emulator(tmp_path, way):
     rows = [phase for phase in plan.phases if phase.name.endswith("streaming memory")]
     assert len(rows) == 2 * (way != "inputs")
     assert sum(step["remote_cycles"] for step in far) == sum(phase.runs * phase.exchange for phase in rows)
-    held = profile["per_tile"]["memory"]
-    planned = np.sum([tiles for name, tiles in plan.memory.items() if name not in ("code", "exchange")], axis=0)
-    np.testing.assert_allclose(held["variables"], planned, rtol=0.03)
+    np.testing.assert_allclose(profile["per_tile"]["peak"]["total"], plan.tile_memory, rtol=0.05)
     emulated = read_profile(plan, profile)
     assert emulated is not None
     assert emulated.complete
