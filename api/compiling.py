@@ -20,7 +20,7 @@ from snnc.backends.project import whole_folder
 from snnc.compiler.graph import Graph, Input, Kind
 from snnc.compiler.losses import Loss
 from snnc.compiler.optimizers import Optimizer
-from snnc.compiler.plan import Mode, Recompute
+from snnc.compiler.plan import Mode, Recompute, Streaming
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.surrogate import Surrogate
 from snnc.data import read_arrays
@@ -58,6 +58,7 @@ def compile(
     input_kind: Kind | None = None,
     gradient_window: str | float | tuple[float, float] | None = None,
     recompute: Recompute = "auto",
+    streaming: Streaming = "auto",
     parts: int | None = None,
 ) -> Session:
     """Compile a network for a target.
@@ -95,6 +96,10 @@ def compile(
     recompute
         ``"auto"``: where a training step finds no room for the states of all steps, only those of a segment are kept, and the others run
         forward again before they run backward; ``"off"``: never; a number: always, with so many iterations in a segment. Results are equal.
+    streaming
+        What a training step that finds no room otherwise may keep outside the tiles: ``"off"``, nothing; ``"inputs"``: the host sends
+        inputs segment after segment; ``"boundaries"``: and what segments begin with lies in streaming memory; ``"history"``: so do the
+        states of segments, which then need not run again; ``"auto"``: what is needed, and fastest. Results are equal.
     parts
         Parts that populations with sparse connections are cut into, 1 for none; by default as many as make the predicted step fastest.
 
@@ -112,7 +117,20 @@ def compile(
     (5, 1, 2)
     """
     chosen = options(
-        target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, None, gradient_window, recompute=recompute, parts=parts
+        target,
+        steps,
+        batch,
+        loss,
+        optimizer,
+        surrogate,
+        seed,
+        capacity,
+        mode,
+        None,
+        gradient_window,
+        recompute=recompute,
+        parts=parts,
+        streaming=streaming,
     )
     graph = as_graph(model, dt=dt, input_kind=input_kind)
     if output is None:

@@ -11,7 +11,7 @@ from snnc.activity import Activity, assumed_activity
 from snnc.compiler.graph import Graph, Kind
 from snnc.compiler.losses import Loss
 from snnc.compiler.optimizers import Optimizer
-from snnc.compiler.plan import Mode, Plan, Recompute
+from snnc.compiler.plan import Mode, Plan, Recompute, Streaming
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiling import Data, Model, as_graph, measured_activity
 from snnc.errors import EstimateError
@@ -58,6 +58,9 @@ class Estimate:
             "samples_per_s": plan.batch / plan.seconds,
             "peak_tile_bytes": max(memory),
             "tile_bytes": plan.target.tile_bytes,
+            "segment": plan.segment,
+            "streamed": plan.streamed,
+            "streaming_bytes": sum(plan.streaming_bytes),
             "compile_s": self.compile_s,
         }
 
@@ -79,12 +82,13 @@ def estimate(
     dt: float | None = None,
     input_kind: Kind | None = None,
     recompute: Recompute = "auto",
+    streaming: Streaming = "auto",
 ) -> Estimate:
     """Predict what a network costs on a machine; nothing is emitted, built or run.
 
     Parameters
     ----------
-    model, target, steps, batch, loss, optimizer, surrogate, capacity, mode, calibrate, dt, input_kind, recompute
+    model, target, steps, batch, loss, optimizer, surrogate, capacity, mode, calibrate, dt, input_kind, recompute, streaming
         As :func:`snnc.compile` takes them; the target is a machine.
     activity
         Spikes a value and step to assume of every source that sends spikes.
@@ -105,7 +109,7 @@ def estimate(
     True
     """
     start = time.perf_counter()
-    chosen = options(target, steps, batch, loss, optimizer, surrogate, 0, capacity, mode, recompute=recompute)
+    chosen = options(target, steps, batch, loss, optimizer, surrogate, 0, capacity, mode, recompute=recompute, streaming=streaming)
     graph = as_graph(model, dt=dt, input_kind=input_kind)
     return estimate_graph(graph, chosen, calibrate, activity=activity, strategy=strategy, start=start)
 

@@ -10,11 +10,13 @@ from typing import Any
 from snnc.compiler.graph_data import surrogate_from_data, surrogate_to_data
 from snnc.compiler.losses import Loss, parse_loss
 from snnc.compiler.optimizers import SGD, Adam, Optimizer
-from snnc.compiler.plan import Mode, Recompute
+from snnc.compiler.plan import Mode, Recompute, Streaming
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiler.surrogates import parse_surrogate
 from snnc.errors import OptionValueError, UnknownOptimizerError
 
+STREAMING = ("auto", "off", "inputs", "boundaries", "history")
+"""What a sequence in segments may keep outside the tiles."""
 REFERENCE = "reference"
 """The target that needs no machine: the NumPy backend."""
 CPU = "cpu"
@@ -41,6 +43,7 @@ class Options:
     gradient_window: tuple[float, float] | None = None
     recompute: Recompute = "auto"
     parts: int | None = None
+    streaming: Streaming = "auto"
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "capacity", "parts"):
@@ -54,6 +57,8 @@ class Options:
         length = self.recompute if isinstance(self.recompute, int) and not isinstance(self.recompute, bool) else 0
         if self.recompute not in ("auto", "off") and length < 1:
             raise OptionValueError(f"recompute is {self.recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
+        if self.streaming not in STREAMING:
+            raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
 
 
 def options(
@@ -70,6 +75,7 @@ def options(
     gradient_window: str | float | tuple[float, float] | None = None,
     recompute: str | int = "auto",
     parts: int | None = None,
+    streaming: str = "auto",
 ) -> Options:
     """Make options from objects or from their names."""
     return Options(
@@ -84,6 +90,7 @@ def options(
         mode=mode,  # type: ignore[arg-type]  # checked by Options
         gradient_window=parse_window(gradient_window),
         recompute=int(recompute) if isinstance(recompute, str) and recompute.isdecimal() else recompute,  # type: ignore[arg-type]  # as mode
+        streaming=streaming,  # type: ignore[arg-type]  # as mode
         parts=parts,
     )
 
@@ -165,6 +172,7 @@ def to_data(chosen: Options) -> dict[str, Any]:
         "mode": chosen.mode,
         "gradient_window": None if chosen.gradient_window is None else [x if math.isfinite(x) else None for x in chosen.gradient_window],
         "recompute": chosen.recompute,
+        "streaming": chosen.streaming,
         "parts": chosen.parts,
     }
 
@@ -185,6 +193,7 @@ def from_data(data: Mapping[str, Any]) -> Options:
         mode=data["mode"],
         gradient_window=_window(data.get("gradient_window")),
         recompute=data.get("recompute", "auto"),
+        streaming=data.get("streaming", "auto"),
         parts=data.get("parts"),
     )
 

@@ -160,7 +160,7 @@ def map_program(
         )
     size = chosen.batch or DEFAULT_BATCH
     given = partial(make_plan, program, target, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
-    make = partial(given, recompute=chosen.recompute)
+    make = partial(given, recompute=chosen.recompute, streaming=chosen.streaming)
     if quick:
         make = partial(make, quick=True)
     if activity is None:

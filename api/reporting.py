@@ -19,7 +19,9 @@ MOST_PLAN_BYTES = 1 << 28
 
 
 def report(path: Path, format: str, other: Path | None = None) -> bytes:
-    """Return the report of the project (or the plan) at `path`, beside that of `other` where that is given.
+    """Return the report of the project, the plan or the profile of an emulated program at `path`.
+
+    Beside that of a project or plan stands that of `other`, where it is given.
 
     Raises
     ------
@@ -31,7 +33,11 @@ def report(path: Path, format: str, other: Path | None = None) -> bytes:
         The format is unknown, or shows no second plan.
     """
     from snnc.inspect import write
+    from snnc.inspect.emulated import read_profile, write_profile
 
+    profile = read_profile(path) if path.is_file() and other is None else None
+    if profile is not None:
+        return write_profile(profile, format)
     return write(read_subject(path), format, None if other is None else read_subject(other))
 
 
@@ -43,7 +49,7 @@ def read_subject(path: Path) -> Subject:
         return Subject(plan_from_json(_plan_text(path)), {})
     compiled = read_project(path)
     if compiled.plan is None:
-        raise ProjectFolderError(f"{str(path)!r} was compiled for {compiled.options.target}, which has no tiles and no plan; compile for one.")
+        raise ProjectFolderError(f"{str(path)!r} was compiled for {compiled.options.target}, which has no plan; compile for a machine.")
     try:
         profile = json.loads((path / PROFILE).read_text(encoding="utf-8"))
     except FileNotFoundError:

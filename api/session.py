@@ -92,9 +92,7 @@ class Session(session.Session):
 
     def _report(self, format: str) -> bytes:
         if self.plan is None:
-            raise ProjectFolderError(
-                f"{self.options.target!r} has no tiles and no plan; compile for a machine, such as target='gc200'."
-            )
+            raise ProjectFolderError(f"{self.options.target!r} has no tiles and no plan; compile for a machine, such as target='gc200'.")
         from snnc.inspect import Subject, summarise, write
 
         recording = self.recording

@@ -61,6 +61,8 @@ def plan_data(plan: Plan) -> dict[str, Any]:
         "predicted_host_seconds": plan.host_seconds,
         "training": plan.training,
         "segment": plan.segment,
+        "streamed": plan.streamed,
+        "streaming_bytes": sum(plan.streaming_bytes),
         "activity": plan.activity_source,
         "windowed_gradients": [
             {"source": p.label, "lag": b.lag, "entries": b.gradient.capacity, "width": b.width}
@@ -120,12 +122,21 @@ def _fused(plan: Plan) -> str:
 
 
 def _recompute_lines(plan: Plan) -> list[str]:
-    """Return what runs twice."""
+    """Return what runs twice, and what lies outside the tiles."""
     cut = plan.segments
     if not plan.segment:
         return []
     kept = f"states of {cut.steps_kept:,} steps and at {cut.boundaries:,} boundaries are kept"
-    return [f"recompute {cut.again:,} of {cut.iterations:,} iterations run forward twice, in segments of {plan.segment:,}: {kept}"]
+    segments = f"in segments of {plan.segment:,}"
+    lines = [f"recompute {cut.again:,} of {cut.iterations:,} iterations run forward twice, {segments}: {kept}"] if cut.reruns else []
+    what = {"boundaries": "what segments begin with", "history": f"states of all segments but the last ({segments})"}.get(plan.streamed)
+    if what is not None:
+        time = sum(p.runs * (p.compute + p.sync + p.exchange) for p in plan.phases if p.name.endswith("streaming memory"))
+        share = 100 * time / max(plan.cycles, 1)
+        lines.append(f"streaming {what}: {sum(plan.streaming_bytes) / 2**20:,.1f} MiB in streaming memory, {share:.0f} % of the time")
+    if plan.streamed != "off":
+        lines.append(f"          the host sends inputs segment after segment, {plan.host_bytes / 2**20:,.1f} MiB a step")
+    return lines
 
 
 def graph_data(graph: Graph, after: str) -> dict[str, Any]:

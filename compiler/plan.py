@@ -19,12 +19,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from snnc.compiler.segments import Segments
+from snnc.compiler.segments import Segments, Streamed
 from snnc.compiler.target import Target
 
 Mode: TypeAlias = Literal["exact", "drop"]
 Recompute: TypeAlias = Literal["auto", "off"] | int
 """Whether segments of the sequence run forward a second time: where nothing fits without, never, or with so many iterations in each."""
+Streaming: TypeAlias = Literal["auto"] | Streamed
+"""What a sequence in segments may keep outside the tiles: whatever makes it fit and fastest, or as :data:`Streamed`."""
 
 
 @dataclass(frozen=True)
@@ -268,21 +270,26 @@ class Plan:
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Ids of the parts that populations were cut into, by the author's name; each part is a population of its own here."""
     host_bytes: int = 0
-    """What the host streams to the chips before the first iteration: inputs of all steps and labels. Nothing overlaps with it."""
+    """What the host streams to the chips in a training step: labels and inputs, before the first iteration or before each run of a
+    segment. Nothing overlaps with it."""
     memory_over_time: tuple[MemoryPhase, ...] = ()
     """What is live in each kind of superstep, in order; see docs/decisions/0013-memory-over-time.md."""
     unshared_bytes: int = 0
     """What the fullest tile would hold if all that it ever holds had room of its own."""
     segment: int = 0
-    """Iterations of a segment whose forward pass runs again before its backward pass; 0: the history of all steps is kept."""
+    """Iterations of a segment; the history of one at a time is on the tiles. 0: the history of all steps is."""
+    streamed: Streamed = "off"
+    """What of such a sequence lies outside the tiles."""
+    streaming_bytes: tuple[int, ...] = ()
+    """Bytes of streaming memory of each chip; empty where none is used."""
     latency: int = 1
     """Iterations that spikes of a population need at least to reach its readers in the forward pass: 2 where relays look for the spikes
     of one iteration while neurons compute the next. Stages and lags above are those of the backward pass, where it is 1."""
 
     @property
     def segments(self) -> Segments:
-        """How the iterations are cut for recompute."""
-        return Segments(self.steps, self.interval, self.iterations, self.segment)
+        """How the iterations are cut."""
+        return Segments(self.steps, self.interval, self.iterations, self.segment, self.streamed)
 
     @property
     def cycles(self) -> float:

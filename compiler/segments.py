@@ -1,12 +1,19 @@
-"""Recompute: the iterations of a sequence cut into segments, of which only one has its history on the tiles at a time.
+"""The iterations of a sequence cut into segments, of which only one has its history on the tiles at a time.
 
-With iterations ``[0, K)`` and C of them in a segment, segment s is ``[s C, min((s + 1) C, K))``. To run a segment again, populations need
-their states at the boundary ``s C``, before their first step of the segment, and relays what they still show of the steps before it.
+The history of the others is worked out again (recompute) or waits in streaming memory. With iterations ``[0, K)`` and C of them in a
+segment, segment s is ``[s C, min((s + 1) C, K))``. To run a segment again, populations need their states at the boundary ``s C``, before
+their first step of the segment, and relays what they still show of the steps before it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Streamed: TypeAlias = Literal["off", "inputs", "boundaries", "history"]
+"""What of a sequence in segments lies outside the tiles: nothing; inputs, which the host sends segment after segment; these and, in
+streaming memory, what segments begin with; inputs and, in streaming memory, the histories of segments, so that nothing runs again.
+"""
 
 
 @dataclass(frozen=True)
@@ -18,33 +25,52 @@ class Segments:
     steps, interval, iterations
         T, R, and the iterations of a sequence.
     length
-        Iterations of a segment; 0 where nothing runs again.
+        Iterations of a segment; 0 where nothing is cut.
+    streamed
+        What lies outside the tiles.
     """
 
     steps: int
     interval: int
     iterations: int
     length: int
+    streamed: Streamed = "off"
 
     @property
     def number(self) -> int:
-        """Segments; 1 without recompute."""
+        """Segments; 1 where nothing is cut."""
         return -(-self.iterations // self.length) if self.length else 1
 
     @property
     def last(self) -> int:
-        """Iterations of the last segment, which runs once."""
-        return self.iterations - self.again
+        """Iterations of the last segment, whose history is still there when the backward pass begins."""
+        return self.iterations - (self.number - 1) * self.length
+
+    @property
+    def reruns(self) -> bool:
+        """Whether all segments but the last run a second time."""
+        return self.length > 0 and self.streamed != "history"
 
     @property
     def again(self) -> int:
         """Iterations that run a second time: those of all segments but the last."""
-        return (self.number - 1) * self.length
+        return (self.number - 1) * self.length if self.reruns else 0
 
     @property
     def steps_kept(self) -> int:
         """Steps for which a population keeps what its adjoint reads: the most that a segment holds of them."""
         return min(self.steps, -(-self.length // self.interval)) if self.length else self.steps
+
+    def steps_streamed(self, least: int, most: int) -> int:
+        """Steps that a relay keeps of an input whose buses have lags from `least` to `most`: those that a segment shows of it."""
+        if not self.length or self.streamed == "off":
+            return self.steps
+        return min(self.steps, -(-(self.length + most - least) // self.interval))
+
+    @property
+    def input_turns(self) -> int:
+        """How often the host sends what relays keep of an input: for each run of a segment; histories hold inputs too."""
+        return 1 if not self.length or self.streamed == "off" else self.number + self.reruns * (self.number - 1)
 
     def steps_relayed(self, lag: int) -> int:
         """Steps that a relay keeps of a population whose buses have lags up to `lag`: those that a segment shows."""
@@ -52,9 +78,26 @@ class Segments:
 
     def steps_behind(self, lag: int) -> int:
         """Steps in its store that it still shows behind a boundary; the last step comes from its source again."""
-        return min(self.steps, -(-(lag - 1) // self.interval)) if self.length else 0
+        return min(self.steps, -(-(lag - 1) // self.interval)) if self.reruns else 0
 
     @property
     def boundaries(self) -> int:
-        """Boundaries at which states are kept, the start of the sequence among them; 0 without recompute."""
-        return self.number if self.length else 0
+        """Boundaries whose states tiles keep: the start of the sequence and all others, or one at a time; 0 where nothing is cut."""
+        if not self.length:
+            return 0
+        return {"boundaries": 2, "history": 1}.get(self.streamed, self.number)
+
+    @property
+    def boundaries_sent(self) -> int:
+        """Of these, the ones at which it also matters what was sent last."""
+        return self.boundaries if self.reruns else 0
+
+    @property
+    def boundaries_behind(self) -> int:
+        """Boundaries at which relays keep steps that they still show; there are none at the start of the sequence."""
+        return max(self.boundaries_sent - 1, 0)
+
+    @property
+    def rows(self) -> int:
+        """Rows of streaming memory: one for each boundary, or for each history that has to wait; 0 without."""
+        return {"boundaries": self.number, "history": self.number - 1}.get(self.streamed, 0) if self.length else 0

@@ -46,6 +46,14 @@ def compile_(
     recompute: Annotated[
         str, typer.Option("--recompute", metavar="auto|off|N", help="Run segments (of N iterations) forward again, to keep less: auto.")
     ] = "auto",
+    streaming: Annotated[
+        str,
+        typer.Option(
+            "--streaming",
+            metavar="auto|off|inputs|boundaries|history",
+            help="What may wait outside the tiles where nothing fits: inputs; what segments begin with; their states: auto.",
+        ),
+    ] = "auto",
     data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to measure how often neurons fire.")] = None,
     input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
     estimate_only: Annotated[bool, typer.Option("--estimate-only", help="Plan and predict; write nothing.")] = False,
@@ -78,7 +86,9 @@ def compile_(
     from snnc.summary import as_data, as_text, graph_data
 
     start = time.perf_counter()
-    chosen = options(target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, lr, gradient_window, recompute, parts)
+    chosen = options(
+        target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, lr, gradient_window, recompute, parts, streaming
+    )
     _check_estimate(estimate_only, run=run, strategy=strategy, activity=activity)
     if output is not None:
         check_replaceable(output)

@@ -14,7 +14,9 @@ DRAWN = ("html", "svg", "png")
 
 
 def inspect(
-    folder: Annotated[Path, typer.Argument(help="A folder that snnc compile wrote, or a plan.json.", metavar="DIR")],
+    folder: Annotated[
+        Path, typer.Argument(help="A folder that snnc compile wrote, a plan.json, or a profile of snnc emulate.", metavar="DIR")
+    ],
     format_: Annotated[str, typer.Option("--format", help="html, text, json, svg, png, graphml, dot or trace.")] = "html",
     compare: Annotated[Path | None, typer.Option("--compare", help="A second project or plan.json, shown beside the first.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The file to write.")] = None,
@@ -23,6 +25,8 @@ def inspect(
 
     html is a page that works offline; svg and png are maps of the tiles; json holds everything the page shows; graphml and dot are the
     dataflow graph; trace is the timeline for chrome://tracing and Perfetto.
+
+    Of a profile of an emulated program: text, json and trace.
 
     Example: snnc inspect build/ --format html -o report.html
     """

@@ -15,14 +15,16 @@ CODES: Final[Mapping[str, str]] = {
     "recompute: relays": r"F1\b",
     "recompute: windows": r"F1b\b",
     "recompute: neurons": r"F2\b",
-    "forward: initial states": r"F0\b",
+    "forward: initial states": r"F0 initial\b",
     "forward: relays": r"F1\b",
     "forward: windows": r"F1b\b",
-    "forward: counters": r"F0\b",
+    "forward: counters": r"F0 counters\b",
     "forward: masks": r"F1 masks\b",
     "forward: neurons": r"F2\b",
     "forward: save": r"FS\b",
     "recompute: restore": r"FR\b",
+    "forward: to streaming memory": r"MS\b",
+    "backward: from streaming memory": r"ML\b",
     "loss: scores": r"L1 scores\b",
     "loss: adjoints": r"L1 loss\b",
     "loss: sum": r"L2\b",
@@ -41,7 +43,7 @@ what runs again does so in the compute sets in which it ran first."""
 COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
     "compute": ("compute_cycles_busiest",),
     "sync": ("sync_cycles", "control_cycles"),
-    "exchange": ("exchange_cycles", "link_cycles"),
+    "exchange": ("exchange_cycles", "link_cycles", "remote_cycles"),
 }
 TILES: Final = "tiles_in_all"
 """Key of the numbers of each tile in a kept profile, coded as runs."""
@@ -127,12 +129,13 @@ def _fullest(plan: Plan, points: object) -> dict[str, int]:
         raise ReportOptionError("the profile's 'memory_over_time' is no list of named points with bytes; use what the emulator wrote.")
     # Behind the programs stands what is live between two runs.
     step = [point for point in points if point["program"] == points[-1]["program"] - 1]
-    found = {}
-    for phase in plan.phases:
-        code = CODES.get(phase.name)
-        mine = [point["bytes"] for point in step if code and re.match(code, str(point["name"]).rsplit("/", 1)[-1])]
+    found: dict[str, int] = {}
+    for phase in (p for name in CODES for p in plan.phases if p.name == name):
+        mine = [point for point in step if re.match(CODES[phase.name], str(point["name"]).rsplit("/", 1)[-1])]
         if mine:
-            found[phase.name] = mine[-1 if phase.part == "recompute" else 0]
+            again = phase.part == "recompute"
+            found[phase.name] = mine[-1 if again else 0]["bytes"]
+            step = step if again else [point for point in step if point not in mine]
     return found
 
 

@@ -76,7 +76,7 @@ def emit_cpu(program: StepProgram, folder: Path, steps: int | None = None, batch
     files |= {"tables.bin": table_file(tables), "weights.safetensors": safetensors(values)}
     with whole_folder(folder) as beside:
         digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
-        write_file(beside / "project.json", (json.dumps(_description(program, sizes, digests), indent=1).encode(),))
+        write_file(beside / "project.json", (json.dumps(_description(storage, sizes, digests), indent=1).encode(),))
     return folder
 
 
@@ -111,8 +111,9 @@ def initial_values(program: StepProgram, storage: Storage) -> dict[str, Array]:
     return found
 
 
-def _description(program: StepProgram, sizes: dict[str, int], digests: dict[str, str]) -> dict[str, Any]:
+def _description(storage: Storage, sizes: dict[str, int], digests: dict[str, str]) -> dict[str, Any]:
     """``project.json``: what the folder is, and which ABI tensor stands for what."""
+    program = storage.program
     return {
         "format": FORMAT,
         "abi": ABI_VERSION,
@@ -121,6 +122,7 @@ def _description(program: StepProgram, sizes: dict[str, int], digests: dict[str,
         "target": "cpu",
         **sizes,
         "fixed_steps": program.steps,
+        "bytes_per_step": storage.bytes_per_step(),
         "training": program.optimizer is not None,
         "inputs": [{"label": i.label, "tensor": i.id, "shape": list(i.shape), "static": i.static} for i in program.inputs],
         "outputs": [{"id": o.id, "label": o.label, "tensor": o.record, "shape": list(o.shape)} for o in program.outputs],

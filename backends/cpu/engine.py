@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from snnc.backends.cpu.build import build_cpu
 from snnc.backends.engine import Array, Initial
-from snnc.backends.errors import NotTrainableError
+from snnc.backends.errors import MemoryNeededError, NotTrainableError
 from snnc.backends.native import NativeSession, Role
 
 
@@ -33,6 +34,7 @@ class CpuEngine:
         self.session = NativeSession(library, folder)
         self.steps: int | None = self.description["fixed_steps"]
         self._sizes: dict[str, int] = {}
+        self._stepped = True
         self._defaults: dict[str, Array] = {}
         """Initial values that the last sequence changed, as they were before."""
         if threads is not None:
@@ -80,7 +82,7 @@ class CpuEngine:
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """See :class:`~snnc.backends.engine.SteppingEngine`."""
-        if not getattr(self, "_stepped", True):
+        if not self._stepped:
             self._setting("resume", 0)
         self._set_arrays({id_: array[None] for id_, array in inputs.items()})
         self.session.run()
@@ -112,9 +114,20 @@ class CpuEngine:
 
     def _set_inputs(self, inputs: Mapping[str, Array]) -> None:
         steps, batch = next(iter(inputs.values())).shape[:2]
+        self._check_memory(steps, batch)
         for name, value in (("steps", steps), ("batch", batch), ("resume", 0)):
             self._setting(name, value)
         self._set_arrays(inputs)
+
+    def _check_memory(self, steps: int, batch: int) -> None:
+        """Refuse a sequence that the machine's memory cannot hold, before any of it is taken."""
+        needed = steps * batch * int(self.description["bytes_per_step"])
+        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if needed > there:
+            raise MemoryNeededError(
+                f"{self.description['name']!r} with {steps} steps and a batch of {batch} needs {needed / 2**30:.1f} GiB; this machine has "
+                f"{there / 2**30:.1f} GiB. Take a smaller batch or fewer steps."
+            )
 
     def _set_arrays(self, inputs: Mapping[str, Array]) -> None:
         for info in self.description["inputs"]:

@@ -76,6 +76,14 @@ class Storage:
         )
         return Kept(max(delays, default=0), listed, max(row_delays, default=0) + 1, history, bool(by_rows))
 
+    def bytes_per_step(self) -> int:
+        """Bytes that a sequence takes at most for each step and sample, lists that are full aside; the adjoint of a record among them."""
+        program = self.program
+        whole = [b.name for b in program.buffers.values() if b.lifetime == "sequence" and b.role in ("state", "saved", "record", "input")]
+        whole += [o for op in program.forward if isinstance(op, NeuronStep) for o in op.outputs if self.kept(o).history]
+        whole += [f"d_{o.record}" for o in program.outputs if o.id == program.loss_output]
+        return 4 * sum(self.size(name) for name in whole)
+
     @cached_property
     def adjoint_slots(self) -> dict[str, int]:
         """Slots of the adjoints of outputs: as many as the longest delay of a gradient that comes back, and one."""

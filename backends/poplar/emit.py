@@ -24,12 +24,15 @@ from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.recompute import RESTORE, SAVE, add_recompute
 from snnc.backends.poplar.relays import JOIN, add_relays, counter_name, joins
 from snnc.backends.poplar.schedule import add_clocks, optimizer_context, programs
+from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
+from snnc.backends.poplar.streaming import add_streaming
 from snnc.backends.poplar.tables import initial_values, plan_tables, safetensors, safetensors_header
 from snnc.backends.project import Chunk, whole_folder, write_file
 from snnc.compiler.mapping.block_codelets import ZERO
 from snnc.compiler.mapping.codelets import CLOCK_CODE
 from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost
 from snnc.compiler.mapping.plan_json import plan_to_json
+from snnc.compiler.mapping.streaming import ROW_BYTES
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
 
@@ -41,6 +44,7 @@ POPLAR: Final = (
     "gradient_windows.hpp",
     "indexed.hpp",
     "poplar_session.hpp",
+    "streaming.hpp",
     "codelets.cpp",
     "host.cpp",
     "CMakeLists.txt",
@@ -123,6 +127,7 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
             add_backward(net, assembly, population)
     add_gradient_windows(net, assembly)
     add_recompute(net, assembly)
+    add_streaming(net, assembly)
     add_clocks(net, assembly)
     if net.rounds or net.backward_rounds:
         extras.append({"template": "further_windows", "cost": net.cost("decide"), "zero": ZERO})
@@ -166,6 +171,7 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "programs": programs(net, assembly),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in net.program.inputs],
         "clock": CLOCK,
+        "row_bytes": ROW_BYTES,
         "clock_cost": CLOCK_CODE,
         "indexed": bool(net.indexed),
         "summands": SUMMANDS,
@@ -201,7 +207,9 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
             "zero_currents": "zero currents",
         }
     if net.plan.segment:
-        names |= {SAVE: "FS save", RESTORE: "FR restore"}
+        names |= {**({SAVE: "FS save"} if net.plan.segments.reruns else {}), RESTORE: "FR restore"}
+    if net.plan.segments.rows:
+        names |= ROW_TITLES
     if net.training:
         names |= {
             **{name: title for name, title in LOSS_TITLES.items() if name in loss_sets(net)},

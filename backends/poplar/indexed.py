@@ -108,8 +108,7 @@ def _add_choices(net: Network, assembly: Assembly, found: IndexedConnection) -> 
             loop = VertexLoop(f"{target}: nothing seen", "Block", "b", f"{target}.blocks", "zero_currents", "Zero", "b.tile", zero)
             assembly.loop("start", loop)
     else:
-        made = f'parts_on(graph, {target}.blocks, "{id_}_best", [](const Block &b) {{ return std::size_t{{b.count}}; }})'
-        assembly.variable("Parts", f"{id_}_best", made, "largest value so far")
+        assembly.variable("Sums", f"{id_}_best", f'layout.block_rows({target}, "{id_}_best", 1)', "largest value so far")
     if found.source is not None:
         assembly.cells(target, f"{id_}_chosen", "1", "first entry of the largest value")
         assembly.variable("Matrix", f"{id_}_winner", f'layout.matrix({target}, "{id_}_winner")', "the same, for its source")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from snnc.backends.poplar.names import c_string
-from snnc.compiler.target import Target
+from snnc.compiler.target import Streaming, Target
 
 CONTROL_CYCLES: Final = 30.0
 """The part of a superstep's own cycles that the emulator counts without an exchange too (:class:`poplar::EmulatorModel`)."""
@@ -17,6 +17,7 @@ VERSION: Final = "ipu2"
 
 def machine_context(target: Target) -> dict[str, Any]:
     """Return ``numbers`` (value and meaning, in the order of the C++ struct ``Machine``) and ``wires`` (from, to, bytes a second)."""
+    far = target.streaming or Streaming(0, 0.0)
     control = min(CONTROL_CYCLES, target.superstep_cycles)
     control_code = min(CONTROL_CODE, target.fixed_tile_bytes)
     numbers: list[tuple[str, str]] = [
@@ -37,6 +38,8 @@ def machine_context(target: Target) -> dict[str, Any]:
         (repr(float(control)), "cycles to control a superstep"),
         (repr(float(target.host.bytes_per_second if target.host else 0.0)), "bytes a second to the host; 0: not known"),
         (repr(float(target.vertex_start_cycles)), "worker cycles to start a vertex"),
+        (repr(float(far.bytes_per_second)), "bytes a second from or to streaming memory of an IPU; 0: there is none"),
+        (str(far.bytes_per_chip), "its bytes"),
     ]
     links = target.links
     wires = [(a, b, repr(float(n * links.bytes_per_second))) for a, b, n in links.wires(target.chips)] if links and target.chips > 1 else []

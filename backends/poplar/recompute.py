@@ -1,8 +1,9 @@
-"""Recompute as printed: rings of the steps of a segment, what is kept at boundaries, and the vertices that copy it.
+"""Segments as printed: rings of the steps of a segment, what is kept at boundaries, and the vertices that copy it.
 
-Without recompute a state with a history has a slot for each step and one for the initial value. With it, slots are a ring: the states
+Without segments a state with a history has a slot for each step and one for the initial value. With them, slots are a ring: the states
 before step t stand in slot ``t % (STEPS_KEPT + 1)``, saved values in ``t % STEPS_KEPT``; the initial values are boundary 0. A block keeps
-its states at a boundary and the masks (values) that it sent last.
+its states at a boundary and the masks (values) that it sent last; where boundaries lie in streaming memory, it has a slot for the initial
+values and one for any other boundary; where histories do, only the former.
 """
 
 from __future__ import annotations
@@ -35,7 +36,18 @@ def state_cells(net: Network, assembly: Assembly, population: PopulationInfo, in
         assembly.start.append(f"initial_states.add({initial}.all, first_slots({buffer}, {slots}));")
         return assembly.cells(population.id, initial, "1", "its initial values"), "1"
     assembly.forget("forward", assembly.cells(population.id, buffer, f"{KEPT} + 1" if history else "1", shown))
-    return assembly.cells(population.id, f"{buffer}_boundary", "SEGMENTS", "the same at boundaries of segments"), "SEGMENTS"
+    slots = boundary_slots(net)
+    return assembly.cells(population.id, f"{buffer}_boundary", slots, "the same at boundaries of segments"), slots
+
+
+def boundary_slots(net: Network) -> str:
+    """Slots of what is kept at boundaries, as C++."""
+    return "SEGMENTS" if net.plan.streamed in ("off", "inputs") else str(net.plan.segments.boundaries)
+
+
+def _boundary_slot(net: Network) -> str:
+    """C++ slot of the boundary that begins with iteration `start`."""
+    return {"boundaries": "(start == 0 ? 0 : 1)", "history": "0"}.get(net.plan.streamed, "start / segment")
 
 
 def state_slots(net: Network, population: PopulationInfo, index: int) -> tuple[str, str]:
@@ -59,7 +71,8 @@ def add_recompute(net: Network, assembly: Assembly) -> None:
     if not net.plan.segment:
         return
     for population in net.program.populations:
-        _add_boundary(net, assembly, population, SAVE)
+        if net.plan.segments.reruns:
+            _add_boundary(net, assembly, population, SAVE)
         _add_boundary(net, assembly, population, RESTORE)
     fields = (scalar("Input", "int", "from", "second_clock"), scalar("Output", "int", "to", "first_clock"), integer("add", "-SEGMENT"))
     assembly.loop("clocks", VertexLoop(RESTORE, "", "", "", RESTORE, "Clock", "0", fields))
@@ -84,15 +97,16 @@ def _add_boundary(net: Network, assembly: Assembly, population: PopulationInfo, 
     for index, buffer in enumerate(net.step(population.id).states):
         fields += _both(f"state{index}", "float", f"{buffer}_boundary[b.index]", f"{buffer}[b.index]")
         copies.append({"name": f"state{index}", "slot": state_slots(net, population, index)[0], "number": "size"})
-    for index, buffer in enumerate(net.step(population.id).outputs):
+    for index, buffer in enumerate(net.step(population.id).outputs if net.plan.segments.reruns else ()):
         if buffer in net.stores:
             found, copy = _sent(net, assembly, population, net.stores[buffer], index)
             fields += found
             copies.append(copy)
     shown, given = f"{population.id} {population.label}", tuple(fields)
     name = assembly.codelet(
-        "boundary", "Boundary", "What a segment begins with, to a boundary or back.", shown, given, net.cost("boundary"), {"copies": copies}
-    )
+        "boundary", "Boundary", "What a segment begins with, to a boundary or back.", shown, given, net.cost("boundary"),
+        {"copies": copies, "slot": _boundary_slot(net)},
+    )  # fmt: skip
     assembly.loop(
         "recompute",
         VertexLoop(
@@ -116,14 +130,14 @@ def _sent(net: Network, assembly: Assembly, population: PopulationInfo, store: S
     """What a block sent last, which relays take in the first iteration of the next segment."""
     name, kept, label = store.buffer, f"{store.buffer}_boundary", f"what {population.label} sent last, at boundaries"
     if store.kind != "events":
-        assembly.forget("forward", assembly.cells(population.id, kept, "SEGMENTS", label))
+        assembly.forget("forward", assembly.cells(population.id, kept, boundary_slots(net), label))
         return _both(f"sent{index}", "float", f"{kept}[b.index]", f"own_values({name}_now, {population.id}, b)"), {
             "name": f"sent{index}",
             "slot": "0",
             "number": "size",
         }
     unit = net.mask_unit(store)
-    made = f'layout.block_words({population.id}, "{kept}", SEGMENTS, {unit})'
+    made = f'layout.block_words({population.id}, "{kept}", {boundary_slots(net)}, {unit})'
     assembly.forget("forward", assembly.variable("Parts", kept, made, label))
     fields = _both(f"sent{index}", "unsigned", f"{kept}[b.index]", f"own_mask({name}_mask, {population.id}, b, {unit})")
     number_ = number(f"words{index}", f"{population.id}.words_of(b, {unit})")

@@ -1,4 +1,4 @@
-"""Relays of populations while segments run twice: a ring of the steps that a segment shows, and what of it is kept at boundaries.
+"""Relays of sequences in segments: a ring of the steps that a segment shows, and what populations' relays keep of it at boundaries.
 
 The step that a source finished last is not among that: blocks keep the masks of it, and relays look through them again.
 """
@@ -18,7 +18,7 @@ def slots(net: Network, store: Store) -> str:
         return "1"
     before = int(store.before)
     if _in_ring(net, store):
-        return str(before + net.plan.segments.steps_relayed(_lag(net, store)))
+        return str(before + _ring(net, store))
     return "STEPS + 1" if before else "STEPS"
 
 
@@ -26,12 +26,29 @@ def slot(net: Network, store: Store, step: str) -> str:
     """C++ slot of a step; a step before the first stands in slot 0."""
     if store.static:
         return "before"
-    ring = f" % {net.plan.segments.steps_relayed(_lag(net, store))}" if _in_ring(net, store) else ""
+    ring = f" % {_ring(net, store)}" if _in_ring(net, store) else ""
     return f"static_cast<unsigned long>({step} < 0 ? 0 : {step}{ring} + static_cast<int>(before))"
 
 
 def _in_ring(net: Network, store: Store) -> bool:
-    return net.plan.segment > 0 and not store.external
+    return net.plan.segment > 0 and (not store.external or in_segments(net, store))
+
+
+def in_segments(net: Network, store: Store) -> bool:
+    """Whether the host sends an input segment after segment."""
+    return net.plan.segment > 0 and store.external and not store.static and net.plan.streamed != "off"
+
+
+def _ring(net: Network, store: Store) -> int:
+    """Slots of a ring."""
+    lags = [bus.lag for bus in net.stores[store.buffer].buses]
+    cut = net.plan.segments
+    return cut.steps_streamed(min(lags), max(lags)) if store.external else cut.steps_relayed(max(lags))
+
+
+def host_ring(net: Network, store: Store) -> str:
+    """C++: what the host has to know of such an input beside its variables."""
+    return f"Ring{{{_ring(net, store)}, {net.stages[store.owner] + _lag(net, store)}, &turns}}" if in_segments(net, store) else "Ring{}"
 
 
 def _lag(net: Network, store: Store) -> int:
@@ -41,7 +58,7 @@ def _lag(net: Network, store: Store) -> int:
 
 def keep_count(net: Network, assembly: Assembly, name: str) -> None:
     """Declare a copy of what the first run of the sequence counted."""
-    if net.plan.segment:
+    if net.plan.segments.reruns:
         made = assembly.variables[name]
         assembly.variable(made.type, f"{name}_first", made.value.replace(f'"{name}"', f'"{name}_first"'), "as the first run left it")
 
@@ -56,14 +73,20 @@ def counters(net: Network) -> list[tuple[str, str]]:
 def add_relay_boundaries(net: Network, assembly: Assembly, store: Store) -> None:
     """Add what the relays of a population keep at boundaries, and the vertices that copy it; nothing where all lags are 1."""
     name, behind = store.buffer, net.plan.segments.steps_behind(_lag(net, store))
-    if behind == 0:
+    if not keeps_behind(net, store):
         return
     for part, _, kind, width in held(store):
-        rows = f"(SEGMENTS - 1) * {behind} * {width}"
-        made = f'layout.kept({name}_relays, {kind}, "{_kept(name, part)}", {rows})'
-        assembly.forget("forward", assembly.variable("Parts", _kept(name, part), made, "at boundaries"))
+        rows = f"{'1' if net.plan.streamed == 'boundaries' else '(SEGMENTS - 1)'} * {behind} * {width}"
+        kept = kept_name(name, part)
+        made = f'layout.kept({name}_relays, {kind}, "{kept}", {rows})'
+        assembly.forget("forward", assembly.variable("Parts", kept, made, "at boundaries"))
     for compute_set in (SAVE, RESTORE):
         _add_boundary(net, assembly, store, compute_set, behind)
+
+
+def keeps_behind(net: Network, store: Store) -> bool:
+    """Whether relays of a source keep something at boundaries."""
+    return not store.external and net.plan.segments.steps_behind(_lag(net, store)) > 0
 
 
 def held(store: Store) -> list[tuple[str, str, str, int]]:
@@ -76,7 +99,8 @@ def held(store: Store) -> list[tuple[str, str, str, int]]:
     return [("ids", store.id_type, store.poplar_type, store.stored), *((part, "unsigned", "poplar::UNSIGNED_INT", 1) for part in counts)]
 
 
-def _kept(buffer: str, part: str) -> str:
+def kept_name(buffer: str, part: str) -> str:
+    """Variable that holds a part of a relay's steps at boundaries."""
     return f"{buffer}_kept_{part}"
 
 
@@ -89,8 +113,14 @@ def _add_boundary(net: Network, assembly: Assembly, store: Store, compute_set: s
     for part, element, _, _ in parts:
         align = 4 if part == "ids" else 0
         fields.append(vector("InOut", element, part, f"{name}_{part}[r.index]", align))
-        fields.append(vector("InOut", element, f"kept_{part}", f"{_kept(name, part)}[r.index]", align))
-    body: Body = {"slot": slot(net, store, "t"), "part": parts[0][0], "counts": [part for part, *_ in parts[1:]], "id_type": store.id_type}
+        fields.append(vector("InOut", element, f"kept_{part}", f"{kept_name(name, part)}[r.index]", align))
+    body: Body = {
+        "slot": slot(net, store, "t"),
+        "row": "0" if net.plan.streamed == "boundaries" else "(start / segment - 1)",
+        "part": parts[0][0],
+        "counts": [part for part, *_ in parts[1:]],
+        "id_type": store.id_type,
+    }
     shown, given = f"{store.owner} {net.population(store.owner).label}", tuple(fields)
     template, prefix, cost = (
         ("boundary_events", "BoundaryEvents", "boundary_events") if lists else ("boundary_rows", "BoundaryRows", "boundary")

@@ -8,7 +8,7 @@ from typing import Final
 from snnc.backends.poplar.gradient_windows import counts_lost, join_near, next_fields, shown_fields, window_variables
 from snnc.backends.poplar.network import Network, Store
 from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
-from snnc.backends.poplar.relay_segments import add_relay_boundaries, held, keep_count, slot, slots
+from snnc.backends.poplar.relay_segments import add_relay_boundaries, held, host_ring, in_segments, keep_count, slot, slots
 from snnc.compiler.mapping.buses import bit_words
 from snnc.compiler.mapping.cost import CodeletCost
 from snnc.compiler.plan import BusPlan
@@ -135,15 +135,15 @@ def counter_name(net: Network, bus: BusPlan) -> str:
 
 def _input(net: Network, assembly: Assembly, store: Store) -> None:
     name, shape = store.buffer, f"{{BATCH, {store.width}}}" if store.static else f"{{STEPS, BATCH, {store.width}}}"
+    given = f"{host_ring(net, store)}, {'load_segment' if in_segments(net, store) else 'load_inputs'}"
     if store.bits:
-        assembly.start.append(f'bit_input("{store.owner}", {shape}, {name}_relays, {name}_bits, load_inputs);')
+        assembly.start.append(f'bit_input("{store.owner}", {shape}, {name}_relays, {name}_bits, {given});')
     elif store.kind == "events":
         assembly.start.append(
-            f'event_input<{store.id_type}>("{store.owner}", {shape}, {name}_relays, {name}_ids, {name}_numbers, '
-            f"{store.stored}, load_inputs);"
+            f'event_input<{store.id_type}>("{store.owner}", {shape}, {name}_relays, {name}_ids, {name}_numbers, {store.stored}, {given});'
         )
     else:
-        assembly.start.append(f'value_input("{store.owner}", {shape}, {name}_relays, {name}_store, load_inputs);')
+        assembly.start.append(f'value_input("{store.owner}", {shape}, {name}_relays, {name}_store, {given});')
 
 
 def _initial(net: Network, assembly: Assembly, store: Store) -> None:

@@ -14,6 +14,7 @@ from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, numb
 from snnc.backends.poplar.recompute import RESTORE, SAVE
 from snnc.backends.poplar.relay_segments import counters, keep_count
 from snnc.backends.poplar.relays import JOIN, joins, masks_for_relays
+from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
 from snnc.backends.printing import c_literal
 from snnc.compiler.optimizers import Adam, Optimizer
 
@@ -140,12 +141,22 @@ def _forward(net: Network, assembly: Assembly) -> list[str]:
             'initial_states.end(forward, "F0 initial states");',
             "forward.add(Sequence{load_inputs, Copy(constant(0), first_clock), Repeat(ITERATIONS, forward_step)});",
         ]
+    load, save = _load(net), [f"Execute({SAVE})"] if net.plan.segments.reruns else []
+    row = {"boundaries": [move_row(NEXT_ROW), "to_streaming"], "history": ["to_streaming", move_row(NEXT_ROW)]}.get(net.plan.streamed, [])
+    start = [f"Copy(constant(0), {ROW})"] if row else []
+    first = ", ".join([*load, "Repeat(SEGMENT, forward_step)", *save, *row])
+    begin = ", ".join(["load_inputs", "Copy(constant(SEGMENT), second_clock)", f"Execute({RESTORE})", *start])
     return [
-        f"const Sequence first_run{{Repeat(SEGMENT, forward_step), Execute({SAVE})}};",
+        f"const Sequence first_run{{{first}}};",
         *_begun(assembly, "forward"),
-        f"forward.add(Sequence{{load_inputs, Copy(constant(SEGMENT), second_clock), Execute({RESTORE}), Repeat(SEGMENTS - 1, first_run),",
-        "                     Repeat(LAST_SEGMENT, forward_step)});",
+        f"forward.add(Sequence{{{begin}, Repeat(SEGMENTS - 1, first_run),",
+        f"                     {', '.join([*load, 'Repeat(LAST_SEGMENT, forward_step)'])}}});",
     ]
+
+
+def _load(net: Network) -> list[str]:
+    """What fills the relays of inputs before a segment runs."""
+    return ["load_segment"] if net.plan.streamed != "off" else []
 
 
 def _begun(assembly: Assembly, part: str) -> list[str]:
@@ -155,19 +166,21 @@ def _begun(assembly: Assembly, part: str) -> list[str]:
 
 
 def _backward(net: Network, assembly: Assembly) -> list[str]:
-    """All iterations from the last to the first; with recompute, each segment but the last runs forward again before it."""
+    """All iterations from the last to the first; each segment but the last runs forward again before it, or its history is brought back."""
     if not net.plan.segment:
         return [
             *_begun(assembly, "backward"),
             "backward.add(Sequence{Copy(constant(ITERATIONS - 1), first_clock), Repeat(ITERATIONS, backward_step)});",
         ]
     turn, counted = "Copy(second_clock, first_clock)", counters(net)
+    row = [move_row(ROW_BEFORE), "from_streaming"] if net.plan.segments.rows else []
+    again = [f"Execute({RESTORE})", *_load(net), "Repeat(SEGMENT, forward_step)", turn] if net.plan.segments.reruns else []
     lines = [
-        f"const Sequence second_run{{Execute({RESTORE}), Repeat(SEGMENT, forward_step), {turn}, Repeat(SEGMENT, backward_step)}};",
+        f"const Sequence second_run{{{', '.join([*row, *again, 'Repeat(SEGMENT, backward_step)'])}}};",
         *_begun(assembly, "backward"),
         f"backward.add(Sequence{{{turn}, Repeat(LAST_SEGMENT, backward_step), Repeat(SEGMENTS - 1, second_run)}});",
     ]
-    if not counted:
+    if not counted or not net.plan.segments.reruns:
         return lines
     first, kept = (", ".join(f"{name}{end}{access}" for name, access in counted) for end in ("", "_first"))
     tensors = f"counted = poplar::concat(std::vector<Tensor>{{{first}}}), counted_first = poplar::concat(std::vector<Tensor>{{{kept}}})"

@@ -117,6 +117,10 @@ def _source_fields(problem: Problem, layer: Layer) -> int:
 
 def layer_code_bytes(problem: Problem, layer: Layer) -> int:
     """Bytes of codelets on a tile of `layer` that also has a relay of what it sends, before anything is placed."""
+    return problem.kept.get(("code of a layer", layer.id), lambda: _code_of(problem, layer))
+
+
+def _code_of(problem: Problem, layer: Layer) -> int:
     costs = [cost for _, cost, _, _ in block_codelets(problem, layer)]
     costs += [cost for source in layer.sent for _, cost, _, _ in relay_codelets(problem, source)]
     costs += [problem.costs[name] for name in ("update", "weight_rows") if problem.training]

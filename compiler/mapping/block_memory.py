@@ -48,8 +48,9 @@ def block_bytes(
     floats["gradients", "backward"] = floats.get(("gradients", "backward"), 0) + samples * partials * groups
     found: dict[Kept, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
     masks = masks_bytes(problem, layer, cut, neurons, samples)
-    found["history", "forward"] = found["history", "forward"] + masks * (1 + (problem.fused is not None))
-    found["history", "sequence"] = found["history", "sequence"] + masks * problem.segments.boundaries
+    shown: Kept = ("history", "always" if problem.segment else "forward")
+    found[shown] = found[shown] + masks * (1 + (problem.fused is not None))
+    found["history", "sequence"] = found["history", "sequence"] + masks * problem.segments.boundaries_sent
     parts = [indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups))]
     parts += [owned_estimate(problem, layer, neurons, cut.replicas)] if owned else []
     for key, size in (item for part in parts for item in part.items()):
@@ -85,10 +86,13 @@ def _states(problem: Problem, layer: Layer) -> dict[Kept, int]:
     history, saved = (len(kernel.history), len(kernel.saved)) if layer.gradient else (0, 0)
     # Gathered windows are added to currents that the step before set to zero.
     limited = any(problem.bus[problem.bus_of[link.id]] in problem.limited() for link in layer.incoming)
+    # Boundaries are brought back into states and what was sent, which are live from one segment to the next.
+    again = problem.segment > 0
+    kept = (segments.steps_kept + 1) * history + segments.steps_kept * saved + segments.boundaries_sent * sent
     found: dict[Kept, int] = {
-        ("history", "always"): max(1, segments.boundaries) * states,
-        ("history", "sequence"): (segments.steps_kept + 1) * history + segments.steps_kept * saved + segments.boundaries * sent,
-        ("history", "forward"): states - history + sent,
+        ("history", "always"): max(1, segments.boundaries) * states + again * sent,
+        ("history", "sequence"): kept + again * (states - history),
+        ("history", "forward"): (1 - again) * (states - history + sent),
     }
     current: Kept = ("history", "always" if limited else "currents")
     return found | {current: found.get(current, 0) + len(kernel.inputs)}
@@ -99,7 +103,8 @@ def _adjoints(problem: Problem, layer: Layer) -> dict[Kept, int]:
     if not (problem.training and layer.gradient):
         return {}
     rings = sum(problem.ring_slots(source) for source in layer.sent)
-    return {("gradients", "backward"): len(layer.kernel.states) + rings, ("gradients", "deltas"): len(layer.kernel.inputs)}
+    sent = len({link.port for link in layer.incoming if link.input_gradient and not problem.returns(link)})
+    return {("gradients", "backward"): len(layer.kernel.states) + rings + sent, ("gradients", "deltas"): len(layer.kernel.inputs)}
 
 
 def received_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any) -> dict[str, Any]:

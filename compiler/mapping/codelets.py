@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -15,8 +16,9 @@ import numpy as np
 from snnc.compiler.mapping.block_codelets import block_codelets, tables_of
 from snnc.compiler.mapping.cost import CLOCK, CodeletCost
 from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups
-from snnc.compiler.mapping.network import Layer, learned_rows, learned_scalars
-from snnc.compiler.mapping.relay_codelets import relay_codelets
+from snnc.compiler.mapping.network import Layer, Source, learned_rows, learned_scalars
+from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.relay_codelets import Codelet, relay_codelets
 from snnc.compiler.mapping.traffic import Layout
 
 WORD: Final = 4
@@ -43,7 +45,8 @@ def uses(layout: Layout) -> Iterator[Use]:
         yield from _of_updates(layout, layer)
     for source, relays in layout.relays.items():
         tiles = np.array([relay.tile for relay in relays])
-        for key, cost, fields, number in relay_codelets(layout.problem, source):
+        made = partial(_of_relays, layout.problem, source)
+        for key, cost, fields, number in layout.problem.kept.get(("relay codelets", source.buffer), made):
             yield Use(key, cost, tiles, number, fields)
         if layout.problem.fused is not None:
             yield Use("clock", CLOCK_CODE, tiles, 1, 3)
@@ -57,10 +60,14 @@ def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
     problem, where = layout.problem, layout.range_of(layer)
     groups = column_groups(where.tile_neurons, where.columns)
     blocks = groups * sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-    structure = _structure(layer)
-    for name, cost, fields, number in block_codelets(problem, layer):
+    structure = problem.kept.get(("structure", layer.id), lambda: _structure(layer))
+    for name, cost, fields, number in problem.kept.get(("codelets", layer.id), lambda: tuple(block_codelets(problem, layer))):
         key = name if name == "zero" else (name, cost, fields, structure if name in ("forward", "backward", "source_gradient") else None)
         yield Use(key, cost, where.tiles, number * blocks, fields)
+
+
+def _of_relays(problem: Problem, source: Source) -> tuple[Codelet, ...]:
+    return tuple(relay_codelets(problem, source))
 
 
 def _structure(layer: Layer) -> Hashable:

@@ -86,7 +86,8 @@ of ``relay_*`` are those of one worker of the six that share the vertex.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -151,11 +152,11 @@ class CodeletCost:
         """Coefficients by name, and the loops."""
         return asdict(self)
 
-    @property
+    @cached_property
     def instructions(self) -> int:
         """Instructions that it takes in a tile's memory beside :attr:`loops`: those of each loop body once (docs/decisions/0012)."""
-        numbers = {name: value for name, value in asdict(self).items() if name != "loops"}
-        return sum(value for name, value in numbers.items() if not (self.loops and name in OF_LOOPS))
+        names = [field.name for field in fields(self) if field.name != "loops"]
+        return sum(getattr(self, name) for name in names if not (self.loops and name in OF_LOOPS))
 
     def calling(self, *loops: tuple[str, int]) -> CodeletCost:
         """The same with further loops."""

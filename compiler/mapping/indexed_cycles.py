@@ -136,12 +136,14 @@ def indexed_bytes(
     """Bytes by category and lifetime: tables, copies of weights, private gradients for each of `shares`; without what it owns."""
     tables, weights, gradients = ((name, "always") for name in (TABLES, "weights", "gradients"))
     private, copies = ("gradients", "shared gradients"), ("weights", "copies of numbers")
-    found: dict[tuple[str, str], Any] = dict.fromkeys((tables, weights, gradients, private, copies), 0)
+    # The backward pass forms gradients of a target's weights without them; where it runs forward again, they are read until it ends.
+    read = copies if problem.segment else ("weights", "copies read forward")
+    found: dict[tuple[str, str], Any] = dict.fromkeys((tables, weights, gradients, private, copies, read), 0)
     for link in layer.incoming:
         if link.indexed is not None:
             held = holdings(link.indexed, "target").total
             found[tables] = found[tables] + held["bytes"]
-            copied = copies if link.weight_gradient else weights
+            copied = read if link.weight_gradient else weights
             found[copied] = found[copied] + FLOAT * held["size"]
             if link.chooses:
                 kept = samples if link.events else shares

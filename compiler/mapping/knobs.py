@@ -27,7 +27,7 @@ GALLOP: Final = 8
 MOST_KNOBS: Final = 3
 IN_FILE: Final = "chips ="
 """What to change in the file of a machine that is not among those that snnc knows."""
-PREFERENCE: Final = ("--recompute", "--capacity", "--batch", "--target", IN_FILE, "--mode", "--optimizer", "--steps")
+PREFERENCE: Final = ("--recompute", "--streaming", "--capacity", "--batch", "--target", IN_FILE, "--mode", "--optimizer", "--steps")
 """What is turned rather: first what changes no result."""
 WORTH: Final = 0.05
 """Part of what is missing that a knob has to save to be named when it is not enough."""
@@ -134,6 +134,8 @@ class _Tries:
         """Try every knob by itself, those first that are planned soon."""
         if self.request.recompute != "auto" and self.request.network.training:
             yield self._turn(replace(self.request, recompute="auto"), ("--recompute", "auto"))
+        if self.request.streaming != "auto" and self.request.network.training:
+            yield self._turn(replace(self.request, streaming="auto"), ("--streaming", "auto"))
         yield from self._capacity()
         yield from self._number("batch", self.request.batch)
         yield from self._number("steps", self.request.steps)

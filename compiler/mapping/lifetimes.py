@@ -50,6 +50,7 @@ LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
             "gradients": (*_BACK, PRIVATE_SUMS, SHARED_SUMS, OPTIMISER),
             "copies of weights": (*_SEQUENCE, COPIES),
             "copies of numbers": (*_SEQUENCE, NUMBERS, COPIES),
+            "copies read forward": (*_INFERENCE, NUMBERS, COPIES),
         }.items()
     }
 )

@@ -24,10 +24,12 @@ from snnc.compiler.mapping.schedule import fused_schedule, make_schedule
 from snnc.compiler.mapping.search import EFFORT, GLANCED, SETTLED, Priced, Search
 from snnc.compiler.mapping.stores import with_bits
 from snnc.compiler.mapping.strategies import SNNC, check_strategy
+from snnc.compiler.mapping.streaming import streaming_bytes
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.too_big import baseline_too_big, bytes_at_least, too_big
 from snnc.compiler.mapping.traffic import Layout
-from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Plan, PopulationPlan, Recompute
+from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Mode, Plan, PopulationPlan, Recompute, Streaming
+from snnc.compiler.segments import Streamed
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
@@ -39,6 +41,7 @@ CLOSE: Final = 1.05
 MOST_FLIPS: Final = 8
 """With more sources than these, gradients come back to all of them in one way."""
 LABEL_BYTES: Final = 4
+FLOAT: Final = 4
 
 
 def make_plan(
@@ -59,6 +62,7 @@ def make_plan(
     gradient_capacity: Mapping[str, int] | int | None = None,
     gradients: Gradients = "auto",
     recompute: Recompute = "auto",
+    streaming: Streaming = "auto",
     fused: bool | None = None,
     chips: int | None = None,
     strategy: str = "snnc",
@@ -99,6 +103,10 @@ def make_plan(
     recompute
         Iterations of a segment whose forward pass runs again before its backward pass, so that only its history is kept; "off": never;
         "auto": where nothing fits without, the length with the least predicted time that does.
+    streaming
+        What of a sequence in segments may lie outside the tiles: "off", nothing; "inputs", which the host then sends segment after segment;
+        "boundaries", also what segments begin with, in streaming memory; "history", their histories there, in place of recompute. "auto":
+        the first three in this order until one fits, and the fourth where it is predicted to be faster.
     fused
         Whether relays look for the spikes of one iteration of the forward pass while neurons compute the next, where the network allows
         it; None: where that is predicted to be faster.
@@ -127,12 +135,13 @@ def make_plan(
     """
     check_strategy(strategy)
     _check(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients, recompute=recompute)
+    _check_streaming(target, streaming)
     network = describe(program, training)
     check_names(network, activity, capacity, near, gradient_capacity, counts, near_counts)
     schedule = make_schedule(network)
     measured = (rates or {}, counts or {}, near_counts or {})
     asked = (network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
-    request = Request(*asked, *measured, recompute, fused=fused)
+    request = Request(*asked, *measured, recompute, streaming, fused=fused)
     effort = 0 if quick else EFFORT if effort is None else effort
     found = _fitting(request, strategy, placer, quick=quick)
     fastest = _refined(found, request, effort) if strategy == SNNC and placer is None else _given(found, request)
@@ -147,11 +156,51 @@ def make_plan(
 
 
 def _fitting(request: Request, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
-    """Search without recompute and, where nothing fits, with segments of some lengths: about the longest with which something does."""
+    """Search without segments and, where nothing fits, with some: what lies outside the tiles is as little as will do, or histories."""
     found = _searches(request, strategy, placer, quick=quick)
-    lengths = () if _fits(found) or strategy != SNNC else request.lengths()
-    if not lengths:
+    if _fits(found) or strategy != SNNC:
         return found
+    rerun: list[Search] = []
+    for way in request.ways():
+        if _histories_pay(rerun) if way == "history" else not _fits(rerun):
+            rerun += _in_segments(replace(request, streamed=way), way, placer, quick=quick)
+    return _fastest(rerun) or rerun or found
+
+
+def _histories_pay(rerun: Sequence[Search]) -> bool:
+    """Whether histories may be copied to streaming memory and back sooner than segments run again; relays and barriers are not counted."""
+    best = min((search.best for search in rerun if search.best is not None), key=lambda priced: priced.cycles, default=None)
+    if best is None:
+        return True
+    problem, chips = best.layout.problem, best.layout.placement.chips
+    floats = sum(
+        layer.neurons * (len(layer.kernel.history) + len(layer.kernel.saved)) for layer in problem.network.layers if layer.gradient
+    )
+    moved = 2 * FLOAT * floats * problem.batch * problem.steps * problem.segments.again / problem.segments.iterations
+    again = sum(p.runs * (p.compute + p.sync + p.exchange) for p in best.phases if p.part == "recompute")
+    return (
+        problem.target.streaming is not None and moved * problem.target.clock_hz < again * chips * problem.target.streaming.bytes_per_second
+    )
+
+
+def _fastest(found: Sequence[Search]) -> list[Search]:
+    """The searches of the way with the least predicted time, that of transfers from the host included."""
+    best = min((search for search in found if search.best is not None), key=_time, default=None)
+    return [] if best is None else [search for search in found if search.problem.streamed == best.problem.streamed]
+
+
+def _time(search: Search) -> float:
+    """Cycles of a training step and of the transfers from the host before or in it."""
+    problem = search.problem
+    rate = problem.target.host.bytes_per_second / problem.target.clock_hz if problem.target.host is not None else math.inf
+    return search.cycles() + _host_bytes(problem) / rate
+
+
+def _in_segments(request: Request, way: Streamed, placer: Placer | None, *, quick: bool) -> list[Search]:
+    """Search with segments of some lengths: about the longest with which something fits."""
+    lengths, strategy = request.lengths(way), SNNC
+    if not lengths:
+        return []
     tried = _searches(replace(request, segment=lengths[-1]), strategy, placer, quick=quick)
     low, high = 0, len(lengths) - 1
     while low < high and _fits(tried):
@@ -289,8 +338,11 @@ def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
 def _quickly(request: Request) -> list[Search]:
     """The first placements that fit, with the shortest segments where there are none without recompute."""
     found = list(_each_quickly(request))
-    lengths = () if _fits(found) else request.lengths()
-    return list(_each_quickly(replace(request, segment=lengths[-1]))) if lengths else found
+    for way in request.ways():
+        lengths = () if _fits(found) else request.lengths(way)
+        if lengths:
+            found = list(_each_quickly(replace(request, segment=lengths[-1], streamed=way)))
+    return found
 
 
 def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:
@@ -321,13 +373,18 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
         strategy=strategy,
         host_bytes=_host_bytes(problem),
         segment=problem.segment,
+        streamed=problem.streamed,
+        streaming_bytes=streaming_bytes(layout),
         latency=1 if problem.fused is None else problem.fused.latency,
     )
 
 
 def _host_bytes(problem: Problem) -> int:
-    """Inputs of all steps, and a label for each sample when training."""
-    each = sum(sequence_bytes(source, problem.buses, problem.steps, problem.mode, bits=problem.bits) for source in problem.network.inputs)
+    """Inputs of all steps, some of them more than once where the host sends segments, and a label for each sample when training."""
+    each = 0
+    for source in problem.network.inputs:
+        turns = 1 if source.static else problem.segments.input_turns
+        each += turns * sequence_bytes(source, problem.buses, problem.steps_stored(source), problem.mode, bits=problem.bits)
     return problem.batch * (each + LABEL_BYTES * problem.training)
 
 
@@ -359,6 +416,16 @@ def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: s
         raise MappingOptionError(f"gradients is {gradients!r}; it is 'auto', 'dense' or 'windowed'.")
     if recompute not in ("auto", "off") and (isinstance(recompute, bool) or not isinstance(recompute, int) or recompute < 1):
         raise MappingOptionError(f"recompute is {recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
+
+
+def _check_streaming(target: Target, streaming: str) -> None:
+    known = ("auto", "off", "inputs", "boundaries", "history")
+    if streaming not in known:
+        raise MappingOptionError(f"streaming is {streaming!r}; it is {', '.join(known[:-1])} or {known[-1]}.")
+    if streaming in ("boundaries", "history") and target.streaming is None:
+        raise MappingOptionError(
+            f"streaming is {streaming!r}, but the target {target.name} tells of no streaming memory; add a section [streaming] to its file."
+        )
 
 
 def _population(problem: Problem, layer: Layer, where: TileRange) -> PopulationPlan:

@@ -127,7 +127,8 @@ def memory_of(layout: Layout, steps: Sequence[Step]) -> Memory:
     for life, each in _loss_bytes(problem).items():
         add(("records", life), losses, np.full(len(losses), each))
     fragments = np.sum([traffic.fragments for step in steps for traffic in (step.traffic, *step.after)], axis=0)
-    fragments += fragments_without_runs(layout)
+    fragments = fragments + sum(step.row.fragments for step in steps if step.row is not None)
+    fragments = fragments + fragments_without_runs(layout)
     code, vertices = codelet_bytes(layout)
     of_fragments: Ints = (fragments * problem.target.fragment_code_bytes).astype(np.int64)
     add(("code", "always"), every, code + used * problem.target.fixed_tile_bytes + of_fragments)
@@ -173,8 +174,8 @@ def bytes_before_pricing(layout: Layout) -> int:
             held.setdefault(kept, np.zeros(problem.target.tiles, dtype=np.int64))[where.tiles] += size
     for source, relays in layout.relays.items():
         for life, each in problem.store_lives[source].items():
-            kept = held.setdefault(("relays", life), np.zeros(problem.target.tiles, dtype=np.int64))
-            np.add.at(kept, [r.tile for r in relays], [r.samples * each for r in relays])
+            stored = held.setdefault(("relays", life), np.zeros(problem.target.tiles, dtype=np.int64))
+            np.add.at(stored, [r.tile for r in relays], [r.samples * each for r in relays])
     tests = [problem.limited(backward=backward) for backward in ((False, True) if problem.training else (False,))]
     flags = sum(len(layout.relays[bus.source]) for limited in tests for bus in limited)
     held["code", "always"][0] += flags * problem.target.fragment_code_bytes

@@ -32,6 +32,8 @@ _PLAIN: Final = (
     "strategy",
     "host_bytes",
     "segment",
+    "streamed",
+    "streaming_bytes",
     "unshared_bytes",
     "latency",
 )
@@ -138,6 +140,7 @@ def plan_from_json(text: str) -> Plan:
                 "phases": tuple(Phase(**p) for p in data["phases"]),
                 "parts": {name: tuple(ids) for name, ids in data.get("parts", {}).items()},
                 "loss_tiles": tuple(data["loss_tiles"]),
+                "streaming_bytes": tuple(data.get("streaming_bytes", ())),
                 "tile_cycles": {name: unruns(coded) for name, coded in data["tile_cycles"].items()},
             }
         )

@@ -27,6 +27,7 @@ from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relay_cycles import MaskRows, boundary_cycles, mask_rows
 from snnc.compiler.mapping.relay_workers import bits_cycles, relay_cycles
 from snnc.compiler.mapping.shapes import shapes
+from snnc.compiler.mapping.streaming import RowCopy, row_copy
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.timeline import Sums
 from snnc.compiler.mapping.traffic import (
@@ -69,6 +70,8 @@ class Step:
     """Cycles of copies inside tiles."""
     decisions: int = 0
     """Loops that go on or end by what it found."""
+    row: RowCopy | None = None
+    """What it copies from or to streaming memory."""
 
     @property
     def vertices(self) -> bool:
@@ -80,6 +83,7 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     """All supersteps of a training step (of a forward pass without training), in order."""
     problem = layout.problem
     runs = problem.schedule.iterations(problem.steps)
+    segments = problem.segments
     found = _forward_steps(layout, runs) if problem.fused is None else _fused_steps(replace(layout, problem=problem.forward))
     if not problem.training:
         return tuple(found)
@@ -92,11 +96,13 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     neurons = with_clock(layout, windows_to_blocks(layout, backward=True))
     return (
         *found,
-        *([_boundary_step(layout, "forward: save", "forward", problem.segments.number - 1)] if problem.segment else []),
+        *([_boundary_step(layout, "forward: save", "forward", segments.number - 1)] if segments.reruns else []),
+        *([_row_step(layout, "forward: to streaming memory", "forward")] if segments.rows else []),
         *_loss_steps(layout),
         Step("loss: sum", "loss", 1, _sum_load(layout), losses_to_one_tile(layout)),
+        *([_row_step(layout, "backward: from streaming memory", "backward")] if segments.rows else []),
         *_again_steps(layout),
-        _clock_copy(layout, "backward: start", "backward", max(1, problem.segments.boundaries)),
+        _clock_copy(layout, "backward: start", "backward", segments.number if segments.reruns else 1),
         Step("backward: relays and source gradients", "backward", runs, sources, into_relays),
         Step("backward: neurons", "backward", runs, block_load(layout, "backward"), neurons),
         *_reduction(layout, runs),
@@ -122,7 +128,7 @@ def _forward_steps(layout: Layout, runs: int) -> tuple[Step, ...]:
     """Relays, then neurons."""
     return (
         *_initial_states(layout),
-        _clock_copy(layout, "forward: start", "forward"),
+        _clock_copy(layout, "forward: start", "forward", 1 + (layout.problem.segments.rows > 0)),
         Step("forward: relays", "forward", runs, relay_load(layout, "masks"), with_clock(layout, masks_to_relays(layout))),
         *_joined_windows(layout, runs),
         *_overflow_test(layout, "forward", runs),
@@ -165,6 +171,8 @@ def _masks_held(layout: Layout, layer: Layer) -> float:
 def _again_steps(layout: Layout) -> tuple[Step, ...]:
     """Recompute: what a segment begins with comes back, and its forward pass runs a second time."""
     problem, runs = layout.problem, layout.problem.segments.again
+    if problem.segment and not runs:
+        return (_boundary_step(layout, "recompute: restore", "recompute", 1),)
     if not runs:
         return ()
     relays, neurons = relay_load(layout, "masks", runs), block_load(layout, "forward", runs)
@@ -176,6 +184,14 @@ def _again_steps(layout: Layout) -> tuple[Step, ...]:
         *_overflow_test(layout, "recompute", runs),
         Step("recompute: neurons", "recompute", runs, neurons, with_clock(layout, windows_to_blocks(layout))),
     )
+
+
+def _row_step(layout: Layout, name: str, part: str) -> Step:
+    """Segments but the last put a row into streaming memory or take it back; before, the number of the row changes."""
+    problem, load = layout.problem, Load(layout.problem)
+    load.add(0, problem.target.vertex_start_cycles + CLOCK)
+    nothing, local = Traffic.none(problem), local_copy_cycles(FLOAT) + CONTROL
+    return Step(name, part, problem.segments.number - 1, load, nothing, local=local, row=row_copy(layout))
 
 
 def _counters_kept(layout: Layout) -> tuple[Step, ...]:
@@ -198,6 +214,8 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Step:
         where, cost = layout.range_of(layer), problem.costs["boundary"]
         near = [source in problem.windowed for source in layer.sent if source.kind == "spikes"]
         lists = len(layer.kernel.states) + len(layer.sent) - len(near)
+        if not problem.segments.reruns:
+            near, lists = [], len(layer.kernel.states)
         for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
             words = sum(ceil_div(shape.columns, 32) * mask_unit(shape.columns, near=both) for both in near)
             elements = shape.samples * (lists * shape.columns + words)
@@ -244,11 +262,20 @@ def phase(layout: Layout, step: Step) -> Phase:
         part=step.part,
         runs=step.runs,
         compute=step.load.busiest + step.local,
-        sync=sum(_barrier(layout, traffic) for traffic in exchanges) + CONTROL + step.decisions * _decision(layout),
-        exchange=sum(_exchange(layout, traffic) for traffic in exchanges),
+        sync=sum(_barrier(layout, traffic) for traffic in exchanges)
+        + CONTROL
+        + step.decisions * _decision(layout)
+        + _row_sync(layout, step),
+        exchange=sum(_exchange(layout, traffic) for traffic in exchanges) + (step.row.transfer if step.row else 0.0),
         bytes_in=int(max(traffic.received.max() for traffic in exchanges)),
         busiest_tile=step.load.busiest_tile,
     )
+
+
+def _row_sync(layout: Layout, step: Step) -> float:
+    """Each copy from or to streaming memory waits for all chips."""
+    target = layout.problem.target
+    return step.row.copies * (target.link_sync_cycles + target.superstep_cycles) if step.row else 0.0
 
 
 def _exchange(layout: Layout, traffic: Traffic) -> float:

@@ -18,7 +18,7 @@ from snnc.compiler.mapping.network import Layer, Link, Network, Source
 from snnc.compiler.mapping.schedule import Schedule
 from snnc.compiler.mapping.timeline import Timeline
 from snnc.compiler.plan import Mode
-from snnc.compiler.segments import Segments
+from snnc.compiler.segments import Segments, Streamed
 from snnc.compiler.target import Target
 
 
@@ -51,6 +51,8 @@ class Problem:
     """As in :class:`snnc.compiler.plan.Plan`."""
     bits: frozenset[Source] = frozenset()
     """Sources of spikes of which relays keep a bit for each value and step, not ids."""
+    streamed: Streamed = "off"
+    """As in :class:`snnc.compiler.plan.Plan`."""
     fused: Schedule | None = None
     """Schedule of a forward pass whose relays and neurons are one superstep; None where they take turns."""
 
@@ -65,8 +67,9 @@ class Problem:
 
     @cached_property
     def segments(self) -> Segments:
-        """How the iterations are cut for recompute."""
-        return Segments(self.steps, self.schedule.interval, self.schedule.iterations(self.steps), self.segment)
+        """How the iterations are cut."""
+        iterations = self.schedule.iterations(self.steps)
+        return Segments(self.steps, self.schedule.interval, iterations, self.segment, self.streamed)
 
     @cached_property
     def kept(self) -> Kept:
@@ -129,11 +132,11 @@ class Problem:
         return {s: store_lives(s, self.buses, n, self.mode, self.windowed_buses, self.bits) for s, n in steps.items()}
 
     def steps_stored(self, source: Source) -> int:
-        """Steps that a relay has room for: all of an input; of a population those of a segment, and those kept at boundaries."""
-        if source.external or not self.segment:
-            return self.steps
+        """Steps that a relay has room for: of an input all, or those of a segment; of a population those of a segment and at boundaries."""
         lag = self.largest_lag(source)
-        return self.segments.steps_relayed(lag) + (self.segments.number - 1) * self.segments.steps_behind(lag)
+        if source.external:
+            return self.segments.steps_streamed(min(bus.lag for bus in self.buses_of(source)), lag)
+        return self.segments.steps_relayed(lag) + self.segments.boundaries_behind * self.segments.steps_behind(lag)
 
     @cached_property
     def sources_behind(self) -> tuple[Source, ...]:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from snnc.compiler.mapping.buses import COUNT_BYTES, id_bytes
-from snnc.compiler.mapping.grouping import Ints, ceil_div
+from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.network import Network, Source
 from snnc.compiler.mapping.schedule import Schedule
+from snnc.compiler.segments import Segments, Streamed
 
 MOST_DOUBLINGS: Final = 16
 FLOAT: Final = 4
 
 
-def segment_lengths(network: Network, schedule: Schedule, steps: int) -> tuple[int, ...]:
+def segment_lengths(network: Network, schedule: Schedule, steps: int, streamed: Streamed = "off") -> tuple[int, ...]:
     """Return lengths of segments, in iterations, the longest first: fewer segments run less a second time.
 
     The numbers of segments are 2, 3, 4, 6, 8, 12, …; the last length is the one for which the whole network holds least. Empty where no
@@ -25,28 +27,33 @@ def segment_lengths(network: Network, schedule: Schedule, steps: int) -> tuple[i
     if not network.training or iterations < 2:
         return ()
     lengths = np.arange(1, iterations)
-    held = _bytes(network, schedule, steps, lengths, ceil_div(iterations, lengths))
+    held = _bytes(network, schedule, steps, [Segments(steps, schedule.interval, iterations, int(n), streamed) for n in lengths])
     least = int(lengths[held.argmin()])
-    if held.min() >= _bytes(network, schedule, steps, np.array([iterations]), np.zeros(1, dtype=np.int64))[0]:
+    if held.min() >= _bytes(network, schedule, steps, [Segments(steps, schedule.interval, iterations, 0)])[0]:
         return ()
     numbers = sorted(n * 2**k for n in (2, 3) for k in range(MOST_DOUBLINGS))
     found = dict.fromkeys(-(-iterations // n) for n in numbers if n <= iterations)
     return (*(length for length in found if length > least), least)
 
 
-def _bytes(network: Network, schedule: Schedule, steps: int, lengths: Ints, boundaries: Ints) -> Ints:
-    """Bytes of a sample that blocks and relays of populations keep over time; `boundaries` are 0 where nothing is cut."""
-    kept = np.minimum(steps, ceil_div(lengths, schedule.interval))
-    found: Ints = np.zeros(len(lengths), dtype=np.int64)
+def _bytes(network: Network, schedule: Schedule, steps: int, cuts: Sequence[Segments]) -> Ints:
+    """Bytes of a sample that blocks and relays keep over time, for each way to cut the iterations."""
+    kept = np.array([cut.steps_kept for cut in cuts])
+    boundaries, sent = np.array([cut.boundaries for cut in cuts]), np.array([cut.boundaries_sent for cut in cuts])
+    found: Ints = np.zeros(len(cuts), dtype=np.int64)
+    lags: dict[Source, list[int]] = {}
+    for link in network.links:
+        lags.setdefault(link.source, []).append(schedule.lags[link.id])
     for layer in network.layers:
         history, saved = (len(layer.kernel.history), len(layer.kernel.saved)) if layer.gradient else (0, 0)
         found = found + FLOAT * layer.neurons * (history * (kept + 1) + saved * kept + len(layer.kernel.states) * boundaries)
-        for source in layer.sent:
-            lag = max(schedule.lags[link.id] for link in layer.outgoing if link.source == source)
-            relayed = np.minimum(steps, ceil_div(lengths - 1 + lag, schedule.interval))
-            found = found + (FLOAT * source.width * boundaries if source.kind != "spikes" else 0)
-            behind = np.maximum(boundaries - 1, 0) * min(steps, -(-(lag - 1) // schedule.interval))
-            found = found + _step_bytes(source) * (relayed + behind)
+    for source, some in lags.items():
+        if source.external:
+            stored = np.array([1 if source.static else cut.steps_streamed(min(some), max(some)) for cut in cuts])
+        else:
+            found = found + (FLOAT * source.width * sent if source.kind != "spikes" else 0)
+            stored = np.array([cut.steps_relayed(max(some)) + cut.boundaries_behind * cut.steps_behind(max(some)) for cut in cuts])
+        found = found + _step_bytes(source) * stored
     return found
 
 

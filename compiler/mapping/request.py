@@ -14,7 +14,8 @@ from snnc.compiler.mapping.network import Network, Source
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.recompute import segment_lengths
 from snnc.compiler.mapping.schedule import Schedule
-from snnc.compiler.plan import Mode, Recompute
+from snnc.compiler.plan import Mode, Recompute, Streaming
+from snnc.compiler.segments import Streamed
 from snnc.compiler.target import Target
 
 Gradients: TypeAlias = Literal["auto", "dense", "windowed"]
@@ -40,8 +41,11 @@ class Request:
     counts: Mapping[str, Array] = field(default_factory=dict)
     near_counts: Mapping[str, Array] = field(default_factory=dict)
     recompute: Recompute = "auto"
+    streaming: Streaming = "auto"
     segment: int = 0
     """Iterations of a segment that is tried because nothing fits without; 0: as `recompute` says."""
+    streamed: Streamed | None = None
+    """What is then kept outside the tiles; None: as `streaming` says, nothing where that is "auto"."""
     fused: bool | None = None
 
     def problems(self) -> Iterator[Problem]:
@@ -72,6 +76,7 @@ class Request:
                     self.counts,
                     self.near_counts,
                     self._segment(),
+                    streamed=self._streamed(),
                 )
 
     def _segment(self) -> int:
@@ -79,9 +84,33 @@ class Request:
         length = self.segment or (self.recompute if isinstance(self.recompute, int) else 0)
         return length if self.network.training and length < self.schedule.iterations(self.steps) else 0
 
-    def lengths(self) -> tuple[int, ...]:
+    def _streamed(self) -> Streamed:
+        """What is kept outside the tiles; nothing where no segments are."""
+        if not self._segment():
+            return "off"
+        return self.streamed or ("off" if self.streaming == "auto" else self.streaming)
+
+    def ways(self) -> tuple[Streamed, ...]:
+        """What sequences in segments may keep outside the tiles, when nothing fits without, the least first.
+
+        Histories do without recompute; all that lies in streaming memory needs a machine that tells its rate.
+        """
+        told, some = self.target.streaming is not None, any(not source.static for source in self.network.inputs)
+        able: dict[Streamed, bool] = {
+            "off": self.recompute != "off",
+            "inputs": self.recompute != "off" and some,
+            "boundaries": self.recompute != "off" and told,
+            "history": told,
+        }
+        return tuple(way for way, may in able.items() if may and self.network.training and self.streaming in ("auto", way))
+
+    def lengths(self, way: Streamed) -> tuple[int, ...]:
         """Lengths of segments to try when nothing fits without, the longest first."""
-        return segment_lengths(self.network, self.schedule, self.steps) if self.recompute == "auto" and not self.segment else ()
+        if self.segment:
+            return ()
+        if isinstance(self.recompute, int):
+            return (self.recompute,) if way != self._streamed() and self._segment() else ()
+        return segment_lengths(self.network, self.schedule, self.steps, way)
 
     def _windowed(self) -> tuple[frozenset[Source], ...]:
         """Sets of sources whose gradients come back in windows: none, and all that may."""

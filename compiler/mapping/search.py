@@ -23,9 +23,13 @@ from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.refine import changes, placed, shapes_of
 from snnc.compiler.mapping.sharing import sharing_tiles
 from snnc.compiler.mapping.strategies import deals, place
+from snnc.compiler.mapping.streaming import streaming_bytes
 from snnc.compiler.mapping.traffic import Layout
 from snnc.compiler.plan import Phase
+from snnc.compiler.target import Streaming
 
+NONE: Final = Streaming(0, 1.0)
+"""Streaming memory of a machine that tells of none."""
 BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
 """Parts of a tile that blocks may fill, tried in this order until relays find room."""
 QUICK_SHARES: Final = (1.0, 0.8, 0.6)
@@ -97,6 +101,8 @@ class Search:
         if largest > self.problem.target.tile_bytes:
             if self.misfit is None or largest < self.misfit[0]:
                 self.misfit = largest, layout, memory
+            return False
+        if max(streaming_bytes(layout), default=0) > (self.problem.target.streaming or NONE).bytes_per_chip:
             return False
         priced = Priced(layout, memory, tuple(phase(layout, step) for step in found))
         if not layout.exact:

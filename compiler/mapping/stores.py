@@ -43,7 +43,8 @@ def _pays(problem: Problem, source: Source) -> bool:
     """Whether the host saves more time by sending bits than relays with one sample each need to list them."""
     if problem.target.host is None:
         return False
-    saved = problem.batch * (_bytes(problem, source) - _bytes(problem, source, bits=True)) / problem.target.host.bytes_per_second
+    turns = problem.segments.input_turns
+    saved = turns * problem.batch * (_bytes(problem, source) - _bytes(problem, source, bits=True)) / problem.target.host.bytes_per_second
     cycles = []
     for other in (replace(problem, bits=frozenset({source})), problem):
         works = [windows_work(other, source, None, np.ones(1), forward=way) for way in ((True, False) if problem.training else (True,))]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
-
-import numpy as np
+from typing import Any, Final
 
 from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, received_bytes
 from snnc.compiler.mapping.choices import all_within, choices
@@ -54,7 +52,7 @@ def too_big(problem: Problem, misfit: tuple[int, Layout, Memory] | None, again: 
         who = f"each tile of layer {label!r} ({neurons} of {layer.neurons} neurons on a tile)"
     knobs = find_knobs(again[0], needed, again[1]) if again is not None else ()
     return TooBigError(
-        f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes in {phase!r} and has {there:,}. "
+        f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes and has {there:,} (in {phase!r}). "
         f"Most of it, {size:,} bytes, is {_WHAT[category]}.{_advice(problem, knobs) if again is not None else ''}",
         needed=needed,
         available=there,
@@ -110,8 +108,8 @@ def _closest(problem: Problem) -> tuple[Layer, int, str, dict[str, int]]:
     needs = []
     for layer, where in zip(problem.network.layers, found.ranges, strict=True):
         cut, neurons = Cut(where.replicas, where.columns), int(where.neurons.max())
-        held = dict(block_bytes(problem, layer, cut, neurons, cut.samples(problem.batch)))
-        held["code", "always"] = np.int64(code_bytes_estimate(problem, layer, cut))
+        held: dict[tuple[str, str], Any] = dict(block_bytes(problem, layer, cut, neurons, cut.samples(problem.batch)))
+        held["code", "always"] = code_bytes_estimate(problem, layer, cut)
         stages = stages_of(training=problem.training, segment=problem.segment)
         needs.append((layer, neurons, *fullest(held, stages, received_bytes(problem, layer, cut, neurons))))
     return max(needs, key=lambda item: sum(item[3].values()))
@@ -124,8 +122,8 @@ def baseline_too_big(problem: Problem, strategy: str, misfit: tuple[int, Layout,
     tile = memory.tile
     name, size = largest_category(memory.at_peak, tile)
     return BaselineTooBigError(
-        f"the network does not fit on {problem.target.name} by the strategy {strategy!r}: tile {tile} needs {needed:,} bytes in "
-        f"{memory.phase_of(tile)!r} and has {problem.target.tile_bytes:,}. Most of it, {size:,} bytes, is {_WHAT[name]}. "
+        f"the network does not fit on {problem.target.name} by the strategy {strategy!r}: tile {tile} needs {needed:,} bytes and has "
+        f"{problem.target.tile_bytes:,} (in {memory.phase_of(tile)!r}). Most of it, {size:,} bytes, is {_WHAT[name]}. "
         "Try the strategy 'snnc'.",
         needed,
     )

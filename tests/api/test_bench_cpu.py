@@ -267,7 +267,9 @@ def test_the_summary_names_the_fastest_and_the_smallest_of_the_others():
 def test_rows_are_drawn_as_marks_of_time_and_memory():
     root = ET.fromstring(draw(ROWS))
     titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")][1:]
-    assert len(titles) == 2 * len(ROWS)
+    assert len(titles) == 3 * len(ROWS)
+    dots = [(c.get("cx"), c.get("cy"), c.get("fill")) for c in root.iter("{http://www.w3.org/2000/svg}circle") if len(c)]
+    assert len(set(dots)) == len(dots)
     assert "W1 5 %, jax exact (v): 40 ms, 1,600 samples/s, 90 MB" in titles
     ET.fromstring(draw([]))
 

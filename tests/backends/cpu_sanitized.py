@@ -1,26 +1,25 @@
-"""Run by a test in a process of its own: trains small networks whose programs are built with the compiler flags of the command line."""
+"""Run by a test in a process of its own, with a sanitizer's library in front: trains the projects of the command line, FOLDER LIBRARY …"""
 
 import sys
+from pathlib import Path
 
 import numpy as np
-from cpu_projects import QUICK, data, opened
-from indexed_nets import choosing, convolutional, sparse_recurrent
-from nets import delayed
 
-from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.optimizers import Adam
+from snnc.backends.cpu.engine import CpuEngine
 
-NETS = (delayed, sparse_recurrent, convolutional, choosing)
-for make in NETS:
-    program = lower(make(np.random.default_rng(3)), loss=parse_loss("ce_mean_membrane"), loss_output="y", optimizer=Adam(1e-2))
-    with opened(program, threads=2, flags=(*QUICK, *sys.argv[1:])) as engine:
-        for steps, batch in ((7, 5), (3, 1)):
-            inputs, target = data(program, steps, batch)
-            engine.forward(inputs, {})
-            engine.train_batch(inputs, target, 1e-2)
-            engine.gradients()
-        engine.reset(2, {})
-        for t in range(3):
-            engine.step({id_: array[t][:1].repeat(2, 0) for id_, array in inputs.items()})
-print(f"trained {len(NETS)} networks")
+random = np.random.default_rng(0)
+arguments = [Path(text) for text in sys.argv[1:]]
+for folder, library in zip(arguments[::2], arguments[1::2], strict=True):
+    engine = CpuEngine(library, folder, threads=2)
+    sizes = {info["tensor"]: engine.session.tensors[info["tensor"]].shape[2] for info in engine.description["inputs"]}
+    for steps, batch in ((7, 5), (3, 1)):
+        inputs = {name: (random.random((steps, batch, n)) < 0.4).astype(np.float32) for name, n in sizes.items()}
+        engine.forward(inputs, {})
+        engine.train_batch(inputs, random.integers(0, 4, batch), 1e-2)
+        engine.gradients()
+    engine.reset(2, {})
+    for _ in range(3):
+        engine.step({name: np.ones((2, n), np.float32) for name, n in sizes.items()})
+    engine.session.save(folder / "trained.safetensors")
+    engine.close()
+print(f"trained {len(arguments) // 2} networks")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from indexed_nets import sparse
 from nets import join, linear
 from poplar_projects import machine
 from windowed_nets import Windowed, anywhere, deep, tangled, undivided
@@ -24,12 +25,19 @@ def branches(random):
     return graph
 
 
+def sparse_branches(random):
+    """The same with a sparse connection beside dense ones."""
+    graph = branches(random)
+    join(graph, "few", sparse(random, 12, 20, 0.2), "h0", "h2")
+    return graph
+
+
 CASES = {
     "one tile": (deep, machine(1), {"batch": 2}),
     "four tiles": (deep, machine(4), {"batch": 7}),
     "dense gradients": (deep, machine(30), {"batch": 16, "gradients": "dense", "window": None}),
     "replicas over two chips": (branches, machine(24, 2), {"batch": 7, "placer": anywhere(np.random.default_rng(4))}),
-    "branches": (branches, machine(5), {"batch": 5}),
+    "branches": (sparse_branches, machine(5), {"batch": 5}),
     "what is dropped": (deep, machine(9), {"batch": 5, "mode": "drop", "capacity": 64}),
 }
 

@@ -169,3 +169,26 @@ def test_memory_is_accounted_by_category(cases):
     assert memory["code"][1] > 0
     parts = [k for k in memory if k != "total"]
     assert memory["total"] == [sum(memory[k][i] for k in parts) for i in range(4)]
+
+
+@pytest.mark.parametrize(("ints", "tiles", "decides"), [(20_000, 4, "rate"), (20_000, 1, "tile")])
+def test_a_remote_copy_waits_for_all_ipus_and_takes_the_rate_of_streaming_memory_or_the_busiest_tile(cases, ints, tiles, decides):
+    profile = cases.json("costs", "streaming", ints, 2, tiles)
+    steps = [step for step in profile["steps"] if step["kind"] == "remote"]
+    assert len(steps) == 4, "there and back for each IPU"
+    pieces = 2 if tiles > 1 else 1
+    by_rate, by_tile = math.ceil(4 * ints * tiles * 1.33e9 / 20e9), ints + pieces * FRAGMENT
+    assert (by_rate > by_tile) == (decides == "rate")
+    for step in steps:
+        assert step["executions"] == 2
+        assert step["bytes_remote"] == 2 * 4 * ints * tiles
+        assert step["fragments"] == 2 * pieces * tiles
+        assert step["remote_cycles"] == 2 * max(by_rate, by_tile)
+        assert step["sync_cycles"] == 2 * (GLOBAL_SYNC + SETUP)
+        assert step["control_cycles"] == 2 * CONTROL
+    assert profile["cycles"] == sum(step["cycles"] for step in profile["steps"])
+    assert profile["host_cycles"] == 0
+    assert profile["remote_memory"] == [3 * 4 * ints * tiles] * 2, "counted on the device, not on its tiles"
+    memory = profile["per_tile"]["memory"]
+    assert memory["variables"][:tiles] == [4 * ints] * tiles
+    assert memory["exchange_code"][0] == 2 * pieces * 36

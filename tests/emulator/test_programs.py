@@ -31,6 +31,14 @@ def test_streams_go_round_their_buffers_and_callbacks_are_called(cases):
     assert lines == [[10, 1, 30, 3, 60, 6, 70, 7, 90, 9], [2, -2]]
 
 
+def test_rows_of_remote_buffers_go_to_tiles_and_back(cases):
+    turned, row, both, last = numbers(cases.run("programs", "remotes"))
+    assert turned == [0, 1, 0, 0, 2, 0, 0, 3, 0, 0, 4, 0]
+    assert row == [4, 3, 2, 1]
+    assert both == [9, 8, 7, 6, 1, 2, 3, 4]
+    assert last == [0, 9, 0, 0, 8, 0, 0, 7, 0, 0, 6, 0], "without an offset the first row is copied"
+
+
 def test_fields_of_all_kinds_are_connected_and_members_persist_until_loaded_again(cases):
     sums, rows, runs, picked, again = numbers(cases.run("programs", "fields"))
     assert sums == [6, 22, 38]

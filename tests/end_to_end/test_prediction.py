@@ -84,9 +84,10 @@ def test_the_predicted_fullest_tile_is_within_five_per_cent_of_the_emulated_one(
     plan, emulated = predicted_and_emulated(make, tmp_path, tiles, chips)
     memory = {name: np.array(bytes_) for name, bytes_ in emulated["per_tile"]["memory"].items()}
     assert max(plan.tile_memory) == pytest.approx(max(emulated["per_tile"]["peak"]["total"]), rel=0.05)
-    used = np.array(plan.memory["code"]) > 0
     code = sum(memory[name] for name in ("code", "control_code", "stack", "exchange_code"))
-    np.testing.assert_allclose(np.array(plan.memory["code"])[used], code[used], rtol=0.05)
+    planned = np.array(plan.memory["code"])
+    assert planned.sum() == pytest.approx(code[planned > 0].sum(), rel=0.02)
+    assert planned[code.argmax()] == pytest.approx(code.max(), rel=0.05)
     fields = sum(memory[name] for name in ("vertex_state", "edge_lists", "constants"))
     of_vertices = np.array(plan.memory["vertices"]) + plan.memory["tables"]
     assert of_vertices.sum() == pytest.approx(fields.sum(), rel=0.1)
@@ -98,12 +99,13 @@ def test_what_is_live_in_each_superstep_is_predicted_within_five_per_cent(make, 
     points = emulated["memory_over_time"]
     step = {point["name"]: point for point in points if point["program"] == points[-1]["program"] - 1}
     compared = 0
+    codes = {**CODES, "update: optimiser": r"U1 update\b"}
     for moment in plan.memory_over_time:
-        found = [point for name, point in step.items() if re.match(CODES.get(moment.name, "$never"), name)]
+        found = [point for name, point in step.items() if re.match(codes.get(moment.name, "$never"), name)]
         if found:
-            live = sum(size for name, size in moment.all_tiles.items() if name not in ("exchange", "vertices", "code"))
+            live = sum(size for name, size in moment.all_tiles.items() if name not in ("exchange", "vertices", "tables", "code"))
             assert live == pytest.approx(found[0]["variables_of_all"], rel=0.05), moment.name
-            assert moment.all_tiles["exchange"] == pytest.approx(found[0]["exchange_buffers_of_all"], rel=0.05, abs=64 * tiles), moment.name
+            assert moment.all_tiles["exchange"] == pytest.approx(found[0]["exchange_buffers_of_all"], rel=0.05), moment.name
             compared += 1
     assert compared >= 8
     totals = [sum(m.tile.values()) for m in plan.memory_over_time]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,11 +11,12 @@ from snnc.benchmarks.cpu.process import cores
 
 
 def facts(threads: int) -> dict[str, str]:
-    """Return the processor, its cores, the threads that engines may use, the system and the date, as text."""
+    """Return the processor, its cores, the threads that engines may use, how busy it is, the system and the date, as text."""
     return {
         "CPU": _model(),
         "cores": str(cores()),
         "threads": str(threads),
+        "load": f"{os.getloadavg()[0]:.1f} of {cores()} at the start" if hasattr(os, "getloadavg") else "unknown",
         "system": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),

@@ -75,6 +75,7 @@ std::string profilePath(const OptionFlags &options) {
 
 std::unique_ptr<EngineData> makeEngine(const std::shared_ptr<GraphData> &graph, ArrayRef<program::Program> programs, bool lenient) {
   auto engine = std::make_unique<EngineData>(graph);
+  takeRemotes(*engine);
   if (checksUndefined())
     engine->undefined = std::make_unique<UndefinedElements>(*graph);
   lowerPrograms(*engine, programs);
@@ -238,6 +239,44 @@ void Engine::writeTensor(const std::string &handle, const void *begin, const voi
   }
 }
 
+namespace core {
+namespace {
+/// A row of a remote buffer; throws where there is none.
+char *rowOf(const EngineData &engine, const std::string &handle, std::uint64_t row, unsigned replica, const char *who) {
+  const std::uint32_t id = remoteId(engine, handle);
+  const RemoteBuffer &buffer = engine.graph->remotes[id];
+  if (row >= buffer.repeats)
+    throw index_error(std::string(who) + ": row " + std::to_string(row) + " of remote buffer '" + handle + "', which has " +
+                      std::to_string(buffer.repeats));
+  if (replica >= engine.replicas.size())
+    throw index_error(std::string(who) + ": replica " + std::to_string(replica) + " of remote buffer '" + handle + "'; the graph has " +
+                      std::to_string(engine.replicas.size()));
+  if (!engine.loaded)
+    throw runtime_error(std::string(who) + ": the engine is not loaded on a device");
+  return engine.replicas[replica]->remotes[id].data() + row * buffer.elements * buffer.type.size();
+}
+
+std::size_t rowBytes(const EngineData &engine, const std::string &handle) {
+  const RemoteBuffer &buffer = engine.graph->remotes[remoteId(engine, handle)];
+  return buffer.elements * buffer.type.size();
+}
+} // namespace
+} // namespace core
+
+void Engine::copyToRemoteBuffer(const void *values, const std::string &handle, std::uint64_t repeatIndex, unsigned replicaIndex) {
+  std::memcpy(core::rowOf(*data_, handle, repeatIndex, replicaIndex, "copyToRemoteBuffer"), values, core::rowBytes(*data_, handle));
+}
+
+void Engine::copyFromRemoteBuffer(const std::string &handle, void *values, std::uint64_t repeatIndex, unsigned replicaIndex) {
+  std::memcpy(values, core::rowOf(*data_, handle, repeatIndex, replicaIndex, "copyFromRemoteBuffer"), core::rowBytes(*data_, handle));
+}
+
+void Engine::requireRow(const std::string &handle, std::size_t bytes) const {
+  if (bytes != core::rowBytes(*data_, handle))
+    throw stream_connection_error("a row of remote buffer '" + handle + "' takes " + std::to_string(core::rowBytes(*data_, handle)) +
+                                  " bytes, not " + std::to_string(bytes));
+}
+
 void Engine::setPrintTensorStream(std::ostream &stream) { data_->printStream = &stream; }
 
 void Engine::printProfileSummary(std::ostream &stream, const OptionFlags &) { core::printSummary(stream, *data_, core::collectProfile(*data_)); }
@@ -254,6 +293,8 @@ void Engine::resetExecutionProfile() {
     copy.executions = 0;
   for (core::StreamStep &stream : data_->streamSteps)
     stream.executions = 0;
+  for (core::RemoteStep &remote : data_->remoteSteps)
+    remote.executions = 0;
 }
 
 EmulatorProfile Engine::getEmulatorProfile() const { return core::collectProfile(*data_); }

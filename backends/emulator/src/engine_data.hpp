@@ -45,6 +45,24 @@ struct StreamStep {
   std::uint64_t executions = 0;
 };
 
+/// A Copy between rows of a remote buffer and the device.
+struct RemoteStep {
+  std::string name;
+  std::uint32_t remote, ipu;
+  bool toDevice;
+  std::uint32_t elementBytes;
+  std::uint64_t rowBytes;
+  /// The moves of each row that is copied, as if that were the first of the buffer.
+  std::vector<std::vector<Move>> moves;
+  /// The numbers of the rows, gathered before the copy; none: the first.
+  AlignedBytes offsets;
+  std::vector<Move> offsetMoves;
+  /// Ranges of the tensor's variables on tiles: a fragment each.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> fragments;
+  double transferCycles = 0;
+  std::uint64_t executions = 0;
+};
+
 /// Sends a tensor to other replicas, through `buffer`.
 struct CrossStep {
   std::string name;
@@ -76,7 +94,7 @@ struct Op {
   bool hasDefault = false;
   std::string message;
   /// What it reads and writes itself, vertices aside.
-  Tensor source, destination;
+  Tensor source, destination, offset;
   /// Of a cycle stamp: where it goes, and the stamp that is taken from it.
   char *stamp = nullptr;
   const char *since = nullptr;
@@ -109,6 +127,10 @@ struct EngineData {
   std::vector<std::unique_ptr<Superstep>> supersteps;
   std::vector<CopyStep> copies;
   std::vector<StreamStep> streamSteps;
+  std::vector<RemoteStep> remoteSteps;
+  /// Streaming memory of each remote buffer, and the IPU whose tiles use it.
+  std::vector<AlignedBytes> remotes;
+  std::vector<std::uint32_t> remoteIpus;
   std::vector<PrintStep> prints;
   std::vector<CrossStep> crossings;
   /// All replicas, this one first where it is the engine's own; the engine of the first replica keeps the others.
@@ -140,6 +162,22 @@ struct EngineData {
 /// Lowers programs to operations.
 void lowerPrograms(EngineData &engine, ArrayRef<program::Program> programs);
 void planHandles(EngineData &engine);
+void requireMapped(const GraphData &graph, const std::vector<Block> &blocks, const std::string &user);
+/// No constants, no element twice.
+void requireWritable(const GraphData &graph, const Tensor &tensor, const std::vector<Block> &blocks, const std::string &user);
+/// Moves between blocks and a flat buffer.
+std::vector<Move> movesToBuffer(const EngineData &engine, const std::vector<Block> &blocks, char *buffer, std::uint32_t bytes, bool toBuffer);
+/// Plans a copy between tiles and a remote buffer; returns its number.
+std::uint32_t planRemote(EngineData &engine, const ProgramData &data);
+void runRemote(EngineData &engine, RemoteStep &step);
+/// Takes the memory of all remote buffers; throws stream_memory_allocation_error where no IPU has as much.
+void takeRemotes(EngineData &engine);
+/// Bytes of remote buffers of each IPU.
+std::vector<std::uint64_t> remoteBytes(const EngineData &engine);
+/// The remote buffer's number.
+std::uint32_t remoteId(const EngineData &engine, const std::string &handle);
+/// Cycles before the data of a remote copy moves: all tiles of all IPUs wait for each other.
+double remoteSyncCycles(const Target &target);
 /// Fills `memory`; throws graph_memory_allocation_error when a tile holds too little.
 void accountMemory(EngineData &engine);
 void runOp(EngineData &engine, std::uint32_t op);

@@ -99,6 +99,7 @@ double Executor::runGroup(const Superstep &step, const TileGroup &group, Thread 
   char *const scratch = thread.scratch.data();
   thread.workerCycles.clear();
   snnc_tile_id = group.tile;
+  unsigned worker = 0;
   double serial = 0;
   for (std::uint32_t c = group.firstCall; c < group.firstCall + group.numCalls; ++c) {
     const VertexCall &call = step.calls[c];
@@ -118,7 +119,8 @@ double Executor::runGroup(const Superstep &step, const TileGroup &group, Thread 
       serial += double(cyclesOf(call, snnc_worker_cycles, thread));
     } else {
       snnc_worker_cycles = 0;
-      snnc_worker_id = thread.workerCycles.size() % workers_;
+      snnc_worker_id = worker;
+      worker = worker + 1 == workers_ ? 0 : worker + 1;
       call.compute(call.state);
       thread.workerCycles.push_back(cyclesOf(call, snnc_worker_cycles, thread));
     }

@@ -270,6 +270,26 @@ DataStream Graph::addDeviceToHostFIFO(const std::string &handle, const Type &typ
   return addStream(*data_, handle, type, numElements, false);
 }
 
+RemoteBuffer Graph::addRemoteBuffer(const std::string &handle, const Type &elementType, std::size_t numElements, std::size_t repeats,
+                                    bool rearrangeOnHost, bool optimiseMemory) {
+  for (const RemoteBuffer &b : data_->remotes)
+    if (b.name == handle)
+      throw graph_object_creation_error("remote buffer '" + handle + "' exists already");
+  if (numElements == 0 || repeats == 0)
+    throw graph_object_creation_error("remote buffer '" + handle + "' of " + std::to_string(repeats) + " rows of " +
+                                      std::to_string(numElements) + " elements holds nothing");
+  RemoteBuffer buffer;
+  buffer.id = std::uint32_t(data_->remotes.size());
+  buffer.name = handle;
+  buffer.type = elementType;
+  buffer.elements = numElements;
+  buffer.repeats = repeats;
+  buffer.rearranges = rearrangeOnHost;
+  buffer.small = optimiseMemory;
+  data_->remotes.push_back(buffer);
+  return buffer;
+}
+
 Function Graph::addFunction(const program::Program &program) {
   data_->functions.push_back(program);
   return Function(data_->functions.size() - 1);

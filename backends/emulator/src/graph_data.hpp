@@ -97,6 +97,7 @@ struct GraphData {
   std::vector<TensorValue> tensorValues;
   std::map<std::string, HostHandle> handles;
   std::vector<DataStream> streams;
+  std::vector<RemoteBuffer> remotes;
   std::vector<program::Program> functions;
   CodeletLibrary codelets;
   /// Libraries whose codelets were added, such as "popops".

@@ -10,15 +10,6 @@
 
 namespace poplar::core {
 
-namespace {
-
-char *addressOf(const EngineData &engine, const Tensor &tensor) {
-  const std::vector<Block> blocks = blocksOf(tensor.data().view);
-  return engine.storage.base(blocks.at(0).var) + blocks[0].start * Index(tensor.elementType().size());
-}
-
-std::vector<Block> blocksOrNone(const Tensor &tensor) { return tensor.valid() ? blocksOf(tensor.data().view) : std::vector<Block>{}; }
-
 void requireMapped(const GraphData &graph, const std::vector<Block> &blocks, const std::string &user) {
   for (const Block &b : blocks)
     forEachInterval(b, [&](Index begin, Index end) {
@@ -34,7 +25,6 @@ void requireWritable(const GraphData &graph, const Tensor &tensor, const std::ve
     throw graph_connection_error(user + " writes an element of '" + tensor.getName() + "' twice");
 }
 
-/// Moves between blocks and a flat buffer.
 std::vector<Move> movesToBuffer(const EngineData &engine, const std::vector<Block> &blocks, char *buffer, std::uint32_t bytes, bool toBuffer) {
   Index n = 0;
   for (const Block &b : blocks)
@@ -45,6 +35,15 @@ std::vector<Move> movesToBuffer(const EngineData &engine, const std::vector<Bloc
   const Side device{&blocks, engine.storage.bases()}, host{&flat, &buffer};
   return toBuffer ? planMoves(host, device, bytes) : planMoves(device, host, bytes);
 }
+
+namespace {
+
+char *addressOf(const EngineData &engine, const Tensor &tensor) {
+  const std::vector<Block> blocks = blocksOf(tensor.data().view);
+  return engine.storage.base(blocks.at(0).var) + blocks[0].start * Index(tensor.elementType().size());
+}
+
+std::vector<Block> blocksOrNone(const Tensor &tensor) { return tensor.valid() ? blocksOf(tensor.data().view) : std::vector<Block>{}; }
 
 /// A cursor over the contiguous element ranges of blocks in order.
 class RangeCursor {
@@ -91,6 +90,7 @@ public:
     op.hasDefault = data->hasDefault;
     op.source = data->source;
     op.destination = data->destination;
+    op.offset = data->offset;
     lowerStep(*data, op);
     for (const program::Program &child : data->children)
       op.children.push_back(lower(child));
@@ -118,6 +118,10 @@ private:
     case ProgramKind::StreamIn:
     case ProgramKind::StreamOut:
       op.number = stream(data);
+      break;
+    case ProgramKind::RemoteIn:
+    case ProgramKind::RemoteOut:
+      op.number = planRemote(engine_, data);
       break;
     case ProgramKind::Print:
     case ProgramKind::Error:

@@ -68,6 +68,9 @@ void addExchanges(EngineData &engine) {
   }
   for (const CopyStep &copy : engine.copies)
     addCode(copy.exchange);
+  for (const RemoteStep &remote : engine.remoteSteps)
+    for (const auto &[tile, fragments] : remote.fragments)
+      engine.memory[tile].exchangeCode += std::uint64_t(fragments) * perFragment;
   for (std::size_t i = 0; i < live.size(); ++i)
     engine.memory[i].exchangeBuffers = live[i];
 }
@@ -174,6 +177,9 @@ private:
     case ProgramKind::StreamIn:
     case ProgramKind::StreamOut:
       return engine.streamSteps[op.number].name;
+    case ProgramKind::RemoteIn:
+    case ProgramKind::RemoteOut:
+      return engine.remoteSteps[op.number].name;
     case ProgramKind::Print:
       return "print " + op.message;
     default:

@@ -112,6 +112,20 @@ EmulatorProfile collectProfile(const EngineData &engine) {
     step.bytesHost = s.executions * s.bytes;
     profile.steps.push_back(step);
   }
+  for (const RemoteStep &r : engine.remoteSteps) {
+    StepProfile step;
+    step.name = r.name;
+    step.kind = "remote";
+    step.executions = r.executions;
+    step.bytesRemote = r.executions * r.rowBytes * r.moves.size();
+    step.syncCycles = double(r.executions) * remoteSyncCycles(target);
+    step.remoteCycles = double(r.executions) * r.transferCycles;
+    step.controlCycles = double(r.executions) * target.getEmulatorModel().controlCycles;
+    for (const auto &[tile, fragments] : r.fragments)
+      step.fragments += r.executions * fragments;
+    profile.steps.push_back(step);
+  }
+  profile.remoteMemory = remoteBytes(engine);
   if (engine.controls) {
     StepProfile step;
     step.name = "decisions and barriers";
@@ -166,8 +180,8 @@ void printSteps(std::ostream &os, const EmulatorProfile &p) {
   for (const StepProfile &s : p.steps) {
     os << "  " << std::left << std::setw(34) << s.kind + " " + s.name << std::right << std::setw(8) << s.executions << std::setw(14)
        << std::uint64_t(s.computeCyclesBusiest) << std::setw(12) << std::uint64_t(s.syncCycles) << std::setw(12)
-       << std::uint64_t(s.exchangeCycles) << std::setw(12) << std::uint64_t(s.linkCycles) << std::setw(12) << std::uint64_t(s.controlCycles)
-       << std::setw(14) << s.bytesWithinIpus + s.bytesHost << std::setw(12) << s.bytesBetweenIpus << "\n";
+       << std::uint64_t(s.exchangeCycles) << std::setw(12) << std::uint64_t(s.linkCycles + s.remoteCycles) << std::setw(12) << std::uint64_t(s.controlCycles)
+       << std::setw(14) << s.bytesWithinIpus + s.bytesHost + s.bytesRemote << std::setw(12) << s.bytesBetweenIpus << "\n";
     for (const std::string &name : s.estimated)
       os << "      cycles of " << name << " are estimated from its bytes\n";
   }
@@ -181,6 +195,9 @@ void printSummary(std::ostream &os, const EngineData &engine, const EmulatorProf
      << "Graph: " << engine.graph->variables.size() << " variables, " << engine.graph->vertices.size() << " vertices, "
      << engine.supersteps.size() << " compute sets, " << engine.copies.size() << " copies\n\nMemory Usage:\n";
   printMemory(os, p);
+  for (std::size_t ipu = 0; ipu < p.remoteMemory.size(); ++ipu)
+    if (p.remoteMemory[ipu])
+      os << "Streaming memory of IPU " << ipu << ": " << p.remoteMemory[ipu] << " bytes (the column \"links\" tells the cycles of its copies)\n\n";
   printSteps(os, p);
   os << "  total: " << std::uint64_t(p.cycles) << " cycles, " << p.cycles / p.clockHz * 1e6 << " microseconds; last run "
      << std::uint64_t(p.cyclesLastRun) << "; host transfers " << std::uint64_t(p.hostCycles) << " (not included)\n";

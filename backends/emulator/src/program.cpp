@@ -159,6 +159,44 @@ Copy::Copy(const Tensor &source, const DataStream &stream, bool, const DebugCont
   data_->source = source;
 }
 
+namespace {
+std::shared_ptr<ProgramData> remoteCopy(ProgramKind kind, const RemoteBuffer &buffer, const Tensor &tensor, const Tensor *offset,
+                                        const DebugContext &context) {
+  const std::string who = "Copy: remote buffer '" + buffer.name + "'";
+  if (buffer.type != tensor.elementType())
+    throw type_error(who + " is of type " + buffer.type.toString() + ", '" + tensor.getName() + "' of type " +
+                     tensor.elementType().toString());
+  if (offset && offset->elementType() != UNSIGNED_INT && offset->elementType() != INT)
+    throw type_error(who + ": the offset '" + offset->getName() + "' is of type " + offset->elementType().toString() + ", not of whole numbers");
+  if (offset && offset->rank() > 1)
+    throw graph_connection_error(who + ": the offset '" + offset->getName() + "' of shape " + offset->shapeToString() + " is no list of rows");
+  const std::size_t rows = offset ? offset->numElements() : 1;
+  if (tensor.numElements() != rows * buffer.elements)
+    throw stream_connection_error(who + " moves " + std::to_string(rows) + " rows of " + std::to_string(buffer.elements) + " elements, '" +
+                                  tensor.getName() + "' has " + std::to_string(tensor.numElements()));
+  auto data = make(kind, context);
+  data->remote = buffer;
+  (kind == ProgramKind::RemoteIn ? data->destination : data->source) = tensor;
+  data->hasOffset = offset != nullptr;
+  if (offset)
+    data->offset = *offset;
+  return data;
+}
+} // namespace
+
+Copy::Copy(const RemoteBuffer &buffer, const Tensor &destination, const DebugContext &context) {
+  data_ = remoteCopy(ProgramKind::RemoteIn, buffer, destination, nullptr, context);
+}
+Copy::Copy(const Tensor &source, const RemoteBuffer &buffer, const DebugContext &context) {
+  data_ = remoteCopy(ProgramKind::RemoteOut, buffer, source, nullptr, context);
+}
+Copy::Copy(const RemoteBuffer &buffer, const Tensor &destination, const Tensor &offset, const DebugContext &context) {
+  data_ = remoteCopy(ProgramKind::RemoteIn, buffer, destination, &offset, context);
+}
+Copy::Copy(const Tensor &source, const RemoteBuffer &buffer, const Tensor &offset, const DebugContext &context) {
+  data_ = remoteCopy(ProgramKind::RemoteOut, buffer, source, &offset, context);
+}
+
 WriteUndef::WriteUndef(const Tensor &tensor, const DebugContext &context) {
   data_ = make(ProgramKind::WriteUndef, context);
   data_->destination = tensor;

@@ -12,7 +12,7 @@
 namespace poplar::core {
 
 enum class ProgramKind {
-  Sequence, Execute, Repeat, WhileTrue, WhileFalse, If, Switch, Call, Copy, StreamIn, StreamOut, WriteUndef, Sync, Print, Abort, AbortIf,
+  Sequence, Execute, Repeat, WhileTrue, WhileFalse, If, Switch, Call, Copy, StreamIn, StreamOut, RemoteIn, RemoteOut, WriteUndef, Sync, Print, Abort, AbortIf,
   CrossReplica, AssumeEqual, Error, CycleStamp
 };
 
@@ -24,6 +24,10 @@ struct ProgramData {
   std::uint32_t number = 0;
   Tensor source, destination;
   DataStream stream;
+  RemoteBuffer remote;
+  /// The rows of `remote` that are copied; the first one without it.
+  Tensor offset;
+  bool hasOffset = false;
   std::vector<std::int32_t> cases;
   bool hasDefault = false;
   PrintTensorFmt format;

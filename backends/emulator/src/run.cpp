@@ -167,6 +167,9 @@ void followDefined(EngineData &engine, std::uint32_t number, bool before) {
   }
   if (op.kind == ProgramKind::Copy)
     return before ? void() : elements.copy(source, destination);
+  // Rings are kept whole in streaming memory, whatever part of them was written.
+  if (op.kind == ProgramKind::RemoteOut)
+    return;
   if (before)
     return elements.require(source, user);
   op.kind == ProgramKind::WriteUndef ? elements.undefine(destination) : elements.define(destination);
@@ -183,6 +186,9 @@ void runLeaf(EngineData &engine, std::uint32_t number) {
   case ProgramKind::StreamIn:
   case ProgramKind::StreamOut:
     return runStream(engine, engine.streamSteps[op.number], op.number);
+  case ProgramKind::RemoteIn:
+  case ProgramKind::RemoteOut:
+    return runRemote(engine, engine.remoteSteps[op.number]);
   case ProgramKind::Sync:
     return runSync(engine, op.number != 0);
   case ProgramKind::Print:

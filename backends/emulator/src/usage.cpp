@@ -43,6 +43,8 @@ public:
       const std::size_t site = siteOf(engine_, op);
       for (const Block &block : blocks(engine_.ops[op].source))
         read(usage_.reads[site], block);
+      for (const Block &block : blocks(engine_.ops[op].offset))
+        read(usage_.reads[site], block);
       for (const Block &block : blocks(engine_.ops[op].destination))
         write(site, block);
       closeSite(site);

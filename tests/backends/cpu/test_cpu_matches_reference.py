@@ -16,7 +16,7 @@ from snnc.compiler.optimizers import SGD, Adam
 LOSSES = ("ce_mean_membrane", "ce_rate", "ce_count", "mse_count:0.8,0.1", "ce_max_membrane")
 OPTIMIZERS = (Adam(1e-2), SGD(1e-2, 0.9), SGD(1e-2))
 CASES = {make.__name__: make for make in (*NETS, several_inputs, convolutional, sparse_recurrent, shaping, choosing)}
-CASES |= {model.name: lambda random, model=model: of_model(random, model) for model in (ALIF(), CubaLIF(0.8, 0.9), Alpha(), SLSTM())}
+CASES |= {model.name: lambda random, model=model: of_model(random, model) for model in (ALIF(), CubaLIF(0.8, 0.9), Alpha(), SLSTM(0.1))}
 
 
 def program_of(name, **options):

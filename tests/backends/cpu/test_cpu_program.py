@@ -1,5 +1,7 @@
 """What the C++ program promises beside right numbers: the same bits again, any sizes, clear refusals, no undefined behaviour."""
 
+import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +16,7 @@ from nets import delayed, learnable, recurrent
 from snnc.backends.cpu.build import build_cpu
 from snnc.backends.cpu.emit import emit_cpu
 from snnc.backends.cpu.engine import CpuEngine
-from snnc.backends.errors import NotTrainableError
+from snnc.backends.errors import MemoryNeededError, NotTrainableError
 from snnc.backends.native import NativeError
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.session import Session
@@ -189,13 +191,27 @@ def test_an_unreadable_folder_is_an_error_not_a_crash(tmp_path):
         NativeSession(library, folder)
 
 
-def sanitized(tmp_path, flags, environment, root):
-    """Train small networks in a process of its own with a sanitizer's run-time library in front."""
-    script = Path(__file__).parents[1] / "cpu_sanitized.py"
-    paths = ":".join(str(root / "tests" / p) for p in ("backends", "frontends"))
+SANITIZERS = {"libasan.so": "-fsanitize=address,undefined", "libtsan.so": "-fsanitize=thread"}
+
+
+@pytest.mark.parametrize("library", SANITIZERS)
+def test_sanitizers_find_nothing(tmp_path, root, library):
+    """The programs are built here and trained in a process of its own, because the sanitizer's library has to be loaded first."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("the run-time library of the sanitizer is found through g++")
+    place = subprocess.run([compiler, f"-print-file-name={library}"], capture_output=True, text=True, check=True).stdout.strip()
+    if not Path(place).exists():
+        pytest.skip(f"{library} is not installed")
+    flags = (*QUICK, SANITIZERS[library], "-fno-sanitize-recover=all", "-fno-openmp")
+    arguments = []
+    for make in (delayed, sparse_recurrent, convolutional, choosing):
+        folder = emit_cpu(program_of(make), tmp_path / make.__name__)
+        arguments += [str(folder), str(build_cpu(folder, flags))]
+    options = {"ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "halt_on_error=1", "OPENBLAS_NUM_THREADS": "1", "LD_PRELOAD": place}
     found = subprocess.run(
-        [sys.executable, str(script), *flags],
-        env={**environment, "PYTHONPATH": ":".join([paths, *sys.path])},
+        [sys.executable, str(root / "tests" / "backends" / "cpu_sanitized.py"), *arguments],
+        env={**os.environ, **options},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -206,25 +222,13 @@ def sanitized(tmp_path, flags, environment, root):
     assert "trained 4 networks" in found.stdout
 
 
-@pytest.mark.parametrize(("library", "flag"), [("libasan.so", "-fsanitize=address,undefined"), ("libtsan.so", "-fsanitize=thread")])
-def test_sanitizers_find_nothing(tmp_path, root, library, flag):
-    import os
-    import shutil
-
-    compiler = shutil.which("g++")
-    if compiler is None:
-        pytest.skip("the run-time library of the sanitizer is found through g++")
-    place = subprocess.run([compiler, f"-print-file-name={library}"], capture_output=True, text=True, check=True).stdout.strip()
-    if not Path(place).exists():
-        pytest.skip(f"{library} is not installed")
-    environment = {
-        **os.environ,
-        "LD_PRELOAD": place,
-        "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
-        "TSAN_OPTIONS": "halt_on_error=1:report_bugs=1",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
-    sanitized(tmp_path, (flag, "-fno-sanitize-recover=all", "-fno-openmp", "-g"), environment, root)
+def test_a_sequence_that_no_memory_holds_is_refused_before_it_is_taken():
+    program = program_of(recurrent)
+    with opened(program) as engine:
+        much = np.broadcast_to(np.zeros(1, np.float32), (1 << 22, 1 << 14, 6))
+        with pytest.raises(MemoryNeededError, match="fewer steps"):
+            engine.forward({"x0": much}, {})
+        assert_same_records(engine.forward(data(program)[0], {}), ReferenceEngine(program).forward(data(program)[0], {}))
 
 
 def test_training_after_an_error_goes_on():

@@ -15,6 +15,7 @@ public:
 };
 template class Add<float>;
 template class Add<int>;
+template class Add<unsigned>;
 template class Add<half>;
 
 class Scale : public Vertex {

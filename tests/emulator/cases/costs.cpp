@@ -161,6 +161,25 @@ void memory() {
   runAndShow(graph, device, Execute(cs));
 }
 
+/// So many ints on each of some tiles go to a row of a remote buffer of each IPU and come back, twice; options: ints, IPUs, tiles.
+void streaming(char **argv) {
+  const std::size_t ints = std::size_t(number(argv, 2));
+  const unsigned ipus = unsigned(number(argv, 3)), tiles = unsigned(number(argv, 4));
+  const Device device = smallDevice(ipus);
+  Graph graph(device.getTarget());
+  Sequence program;
+  const Tensor row = graph.addConstant(UNSIGNED_INT, {}, 2u, "row");
+  graph.setTileMapping(row, 0);
+  for (unsigned ipu = 0; ipu < ipus; ++ipu) {
+    const Tensor t = graph.addVariable(INT, {2, tiles, ints / 2}, "t");
+    for (unsigned tile = 0; tile < tiles; ++tile)
+      graph.setTileMapping(t.slice(tile, tile + 1, 1), 4 * ipu + tile);
+    const RemoteBuffer far = graph.addRemoteBuffer("far" + std::to_string(ipu), INT, t.numElements(), 3);
+    program.add(Sequence(Copy(t, far, row), Copy(far, t, row)));
+  }
+  runAndShow(graph, device, Repeat(2, program));
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -172,6 +191,7 @@ int main(int argc, char **argv) {
                       {"multi", [&] { multi(argv); }},
                       {"guessed", guessed},
                       {"copy", copy},
+                      {"streaming", [&] { streaming(argv); }},
                       {"memory", memory}},
                      argc, argv);
 }

@@ -131,6 +131,36 @@ void streams() {
   show(fixed);
 }
 
+/// Rows of a remote buffer come to a strided view one after the other, and go back a row further; then two rows at once, by a list.
+void remotes() {
+  World w;
+  const Tensor t = w.variable(INT, {4, 3}, "t"), at = w.variable(UNSIGNED_INT, {1}, "at", 1), next = w.variable(UNSIGNED_INT, {1}, "next", 1);
+  const Tensor column = t.slice(1, 2, 1).flatten();
+  const Tensor both = w.variable(INT, {2, 4}, "both", 2), list = w.graph.addConstant<unsigned>(UNSIGNED_INT, {2}, {2, 0}, "list");
+  w.graph.setTileMapping(list, 3);
+  const RemoteBuffer far = w.graph.addRemoteBuffer("far", INT, 4, 4);
+  const ComputeSet cs = w.graph.addComputeSet("turn");
+  const Tensor one = w.graph.addConstant(UNSIGNED_INT, {1}, 1u, "one");
+  w.graph.setTileMapping(one, 1);
+  w.vertex(cs, "Add<unsigned int>", {{"a", at}, {"b", one}, {"out", next}}, 1);
+  Engine e(w.graph, {Repeat(3, Sequence(Copy(far, column, at), Execute(cs), Copy(column.reverse(0), far, next), Copy(next, at))),
+                     Sequence(Copy(far, both, list), Copy(both[0], far)), Copy(far, column)});
+  e.load(w.device);
+  write(e, "at", std::vector<unsigned>{0});
+  const std::vector<int> first = {1, 2, 3, 4};
+  e.copyToRemoteBuffer(first.data(), "far", 0);
+  e.run();
+  show(readBack<int>(e, "t", 12));
+  std::vector<int> row(4);
+  e.copyFromRemoteBuffer("far", row.data(), 1);
+  show(row);
+  e.copyToRemoteBuffer(ArrayRef<int>(std::vector<int>{9, 8, 7, 6}), "far", 2, 0);
+  e.run(1);
+  show(readBack<int>(e, "both", 8));
+  e.run(2);
+  show(readBack<int>(e, "t", 12));
+}
+
 void fields() {
   World w;
   const Tensor rows = w.variable(FLOAT, {3, 4}, "rows"), sums = w.variable(FLOAT, {3}, "sums"), list = w.variable(FLOAT, {2}, "list");
@@ -263,7 +293,7 @@ void machines() {
 } // namespace
 
 int main(int argc, char **argv) {
-  return runScenario({{"vectorAdd", vectorAdd}, {"matvec", matvec}, {"halves", halves}, {"control", control}, {"streams", streams},
+  return runScenario({{"vectorAdd", vectorAdd}, {"matvec", matvec}, {"halves", halves}, {"control", control}, {"streams", streams}, {"remotes", remotes},
                       {"fields", fields}, {"values", values}, {"printing", printing}, {"threads", threads}, {"summary", summary},
                       {"machines", machines}, {"workers", workers}},
                      argc, argv);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include <poplar/RemoteBuffer.hpp>
 #include <poplar/Type.hpp>
 
 namespace poplar {

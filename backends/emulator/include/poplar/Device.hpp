@@ -10,6 +10,7 @@
 #include <poplar/OptionFlags.hpp>
 #include <poplar/StandardIncludes.hpp>
 #include <poplar/Target.hpp>
+#include <poplar/exceptions.hpp>
 
 namespace poplar {
 
@@ -24,11 +25,18 @@ public:
   bool attach(const OptionFlags &) const { return true; }
   bool isAttached() const { return true; }
   void detach() const {}
+  /// The same machine with fewer tiles on each IPU.
+  Device createVirtualDevice(unsigned tilesPerIPU) const {
+    if (tilesPerIPU == 0 || tilesPerIPU > target_.getTilesPerIPU())
+      throw invalid_machine_model("a virtual device of " + std::to_string(tilesPerIPU) + " tiles an IPU; there are " +
+                                  std::to_string(target_.getTilesPerIPU()));
+    return Device(target_.createVirtualTarget(target_.getNumIPUs(), tilesPerIPU), id_);
+  }
   void reset() const {}
   unsigned getNumIPUs() const { return target_.getNumIPUs(); }
   std::vector<unsigned> getDriverIDs() const { return std::vector<unsigned>(target_.getNumIPUs(), id_); }
   std::map<std::string, std::string> getAttributes() const { return {}; }
-  bool supportsRemoteBuffers() const { return false; }
+  bool supportsRemoteBuffers() const { return target_.getTargetType() != TargetType::CPU; }
 
 private:
   Target target_;

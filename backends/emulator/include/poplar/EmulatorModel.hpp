@@ -34,6 +34,9 @@ struct EmulatorModel {
   double linkBytesPerSecond = 136e9;
   /// Host to IPU and back, bytes a second.
   double hostBytesPerSecond = 8e9;
+  /// Streaming memory: what an IPU reads and writes of it, bytes a second, and what it has of it, bytes.
+  double streamingBytesPerSecond = 20e9;
+  std::uint64_t streamingBytesPerIpu = std::uint64_t(1) << 36;
   /// Copy inside a tile: tile cycles a call, bytes a cycle.
   double localCopyCycles = 288;
   double localCopyBytesPerCycle = 8;

@@ -38,19 +38,19 @@ struct MemoryPoint {
 /// One compute set or copy of the program, over all its executions since the profile was reset.
 struct StepProfile {
   std::string name;
-  /// "execute", "copy", "stream", "control"
+  /// "execute", "copy", "stream", "remote", "control"
   std::string kind;
   std::uint64_t executions = 0;
   std::uint64_t vertices = 0;
   /// Tile cycles: of the busiest tile, and summed over tiles.
   double computeCyclesBusiest = 0, computeCyclesSum = 0;
-  double syncCycles = 0, exchangeCycles = 0, linkCycles = 0, controlCycles = 0;
-  std::uint64_t bytesWithinIpus = 0, bytesBetweenIpus = 0, bytesHost = 0, fragments = 0;
+  double syncCycles = 0, exchangeCycles = 0, linkCycles = 0, controlCycles = 0, remoteCycles = 0;
+  std::uint64_t bytesWithinIpus = 0, bytesBetweenIpus = 0, bytesHost = 0, bytesRemote = 0, fragments = 0;
   /// Vertex types whose cycles were estimated from bytes.
   std::vector<std::string> estimated;
   /// Wall clock of this host, seconds.
   double hostSeconds = 0;
-  double cycles() const { return computeCyclesBusiest + syncCycles + exchangeCycles + linkCycles + controlCycles; }
+  double cycles() const { return computeCyclesBusiest + syncCycles + exchangeCycles + linkCycles + controlCycles + remoteCycles; }
 };
 
 struct EmulatorProfile {
@@ -65,6 +65,8 @@ struct EmulatorProfile {
   /// In the order of programs and of what they run.
   std::vector<MemoryPoint> memoryOverTime;
   std::vector<double> computeCycles;
+  /// Streaming memory of each IPU, bytes.
+  std::vector<std::uint64_t> remoteMemory;
   std::vector<std::uint64_t> bytesReceived, bytesSent, linkBytesReceived, linkBytesSent;
 
   TileMemory totalMemory() const;

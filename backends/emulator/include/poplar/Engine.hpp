@@ -3,6 +3,7 @@
 #define SNNC_POPLAR_ENGINE_HPP
 
 #include <cstddef>
+#include <cstdint>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -74,6 +75,16 @@ public:
     readTensor(handle, values.data(), values.data() + values.size());
   }
 
+  /// One row of a remote buffer, of which each replica has its own.
+  void copyToRemoteBuffer(const void *values, const std::string &handle, std::uint64_t repeatIndex, unsigned replicaIndex = 0);
+  void copyFromRemoteBuffer(const std::string &handle, void *values, std::uint64_t repeatIndex, unsigned replicaIndex = 0);
+  /// The same with the end of the values, whose number is checked.
+  template <class T>
+  void copyToRemoteBuffer(ArrayRef<T> values, const std::string &handle, std::uint64_t repeatIndex, unsigned replicaIndex = 0) {
+    requireRow(handle, values.size() * sizeof(T));
+    copyToRemoteBuffer(static_cast<const void *>(values.begin()), handle, repeatIndex, replicaIndex);
+  }
+
   /// Cycles and the like are counted always.
   void enableExecutionProfiling() {}
   void disableExecutionProfiling() {}
@@ -87,6 +98,7 @@ public:
   EmulatorProfile getEmulatorProfile() const;
 
 private:
+  void requireRow(const std::string &handle, std::size_t bytes) const;
   void build(std::shared_ptr<core::GraphData> graph, ArrayRef<program::Program> programs, const OptionFlags &options);
 
   std::unique_ptr<core::EngineData> data_;

@@ -194,6 +194,8 @@ public:
   }
   DataStream addDeviceToHostFIFO(const std::string &handle, const Type &type, std::size_t numElements, const OptionFlags &options = {});
 
+  RemoteBuffer addRemoteBuffer(const std::string &handle, const Type &elementType, std::size_t numElements, std::size_t repeats = 1,
+                               bool rearrangeOnHost = false, bool optimiseMemory = false);
   /// Vertices and the variables they touch, compute sets in the order of programs: both in the DOT language.
   void outputVertexGraph(std::ostream &os, ArrayRef<program::Program> programs = {}) const;
   void outputComputationGraph(std::ostream &os, ArrayRef<program::Program> programs = {}) const;

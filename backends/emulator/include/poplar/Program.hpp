@@ -44,7 +44,8 @@ protected:
 
 class Sequence : public Program {
 public:
-  explicit Sequence(const DebugContext &context = {});
+  Sequence() : Sequence(DebugContext()) {}
+  explicit Sequence(const DebugContext &context);
   Sequence(std::initializer_list<Program> programs, const DebugContext &context = {});
   explicit Sequence(const std::vector<Program> &programs, const DebugContext &context = {});
   template <class First, class... Rest,
@@ -114,6 +115,12 @@ public:
   Copy(const Tensor &source, const Tensor &destination, bool dontOutline = false, const DebugContext &context = {});
   Copy(const DataStream &stream, const Tensor &destination, bool optimiseMemory = false, const DebugContext &context = {});
   Copy(const Tensor &source, const DataStream &stream, bool optimiseMemory = false, const DebugContext &context = {});
+  /// The first row of a remote buffer.
+  Copy(const RemoteBuffer &buffer, const Tensor &destination, const DebugContext &context = {});
+  Copy(const Tensor &source, const RemoteBuffer &buffer, const DebugContext &context = {});
+  /// The rows that `offset` names when the program runs, one after the other in the tensor.
+  Copy(const RemoteBuffer &buffer, const Tensor &destination, const Tensor &offset, const DebugContext &context = {});
+  Copy(const Tensor &source, const RemoteBuffer &buffer, const Tensor &offset, const DebugContext &context = {});
 };
 
 class WriteUndef : public Program {

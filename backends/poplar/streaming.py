@@ -1,0 +1,66 @@
+"""Streaming memory as printed: which arrays belong to a row, the row's number, and the lines that copy it.
+
+A row is what one segment begins with, or its history. Its number moves on by a vertex and a copy, as iterations do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from snnc.backends.poplar.network import Network, Store
+from snnc.backends.poplar.parts import Assembly, VertexLoop, integer, scalar
+from snnc.backends.poplar.recompute import boundary_slots, keeps_history
+from snnc.backends.poplar.relay_segments import held, keeps_behind, kept_name
+from snnc.compiler.step_program import PopulationInfo
+
+NEXT_ROW: Final = "next_row"
+ROW_BEFORE: Final = "row_before"
+"""Compute sets that move the number of the row."""
+TITLES: Final = {NEXT_ROW: "MS next row", ROW_BEFORE: "ML row before"}
+ROW: Final = "remote_row"
+
+
+def add_streaming(net: Network, assembly: Assembly) -> None:
+    """Add what belongs to a row, and the vertices that move its number."""
+    if not net.plan.segments.rows:
+        return
+    for name in (ROW, f"{ROW}_after"):
+        assembly.variable("Tensor", name, f'layout.on_tile(poplar::INT, {{}}, "{name}", 0)', "the row of streaming memory")
+    for compute_set, add in ((NEXT_ROW, 1), (ROW_BEFORE, -1)):
+        fields = (scalar("Input", "int", "from", ROW), scalar("Output", "int", "to", f"{ROW}_after"), integer("add", add))
+        assembly.loop("clocks", VertexLoop(TITLES[compute_set], "", "", "", compute_set, "Clock", "0", fields))
+    arrays = _history if net.plan.streamed == "history" else _boundaries
+    for population in net.program.populations:
+        assembly.start += [f"rows.add({array}, {population.id}.blocks{more});" for array, more in arrays(net, population)]
+    for store in net.stores.values():
+        assembly.start += [f"rows.add({array}, {store.buffer}_relays);" for array in _relayed(net, store)]
+    assembly.start.append(f"rows.end({net.plan.segments.rows}, {ROW}.reinterpret(poplar::UNSIGNED_INT), to_streaming, from_streaming);")
+
+
+def move_row(compute_set: str) -> str:
+    """C++ programs that move the number of the row."""
+    return f"Execute({compute_set}), Copy({ROW}_after, {ROW})"
+
+
+def _history(net: Network, population: PopulationInfo) -> Iterator[tuple[str, str]]:
+    step = net.step(population.id)
+    for index, buffer in enumerate(step.states):
+        if keeps_history(net, population, index):
+            yield buffer, ""
+    if net.adjoint(population.id) is not None:
+        yield from ((buffer, "") for buffer in step.saved)
+
+
+def _boundaries(net: Network, population: PopulationInfo) -> Iterator[tuple[str, str]]:
+    step = net.step(population.id)
+    for buffer in (*step.states, *(buffer for buffer in step.outputs if buffer in net.stores)):
+        yield f"{buffer}_boundary", f", {boundary_slots(net)}, 1"
+
+
+def _relayed(net: Network, store: Store) -> Iterator[str]:
+    history = net.plan.streamed == "history"
+    if store.static or not (history or keeps_behind(net, store)):
+        return
+    for part, *_ in held(store):
+        yield f"{store.buffer}_{part}" if history else kept_name(store.buffer, part)
