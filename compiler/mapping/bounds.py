@@ -24,8 +24,8 @@ from typing import Final
 
 from snnc.compiler.mapping.grouping import ceil_div
 from snnc.compiler.mapping.network import Link
-from snnc.compiler.mapping.predict import Step
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.step import Step
 from snnc.compiler.plan import Phase
 
 VECTOR: Final = 2

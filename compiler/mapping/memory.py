@@ -14,8 +14,9 @@ from snnc.compiler.mapping.codelets import codelet_bytes
 from snnc.compiler.mapping.gradient_traffic import reduced_bytes
 from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.lifetimes import LIVES, bytes_at, stage_of
-from snnc.compiler.mapping.predict import Step, fragments_without_runs
+from snnc.compiler.mapping.predict import fragments_without_runs
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.step import Step
 from snnc.compiler.mapping.traffic import Layout
 from snnc.compiler.mapping.vertex_memory import constant_bytes
 from snnc.compiler.plan import MemoryPhase

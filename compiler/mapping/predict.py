@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from snnc.compiler.mapping.block_memory import masks_bytes
 from snnc.compiler.mapping.block_work import add_blocks, limited_sources, round_load
 from snnc.compiler.mapping.buses import Bus
-from snnc.compiler.mapping.copies import local_copy_cycles, numbers_to_readers, weights_to_replicas, weights_to_sources
-from snnc.compiler.mapping.cost import CLOCK, SUMMANDS, worker_cycles
+from snnc.compiler.mapping.copies import local_copy_cycles
+from snnc.compiler.mapping.cost import CLOCK, worker_cycles
 from snnc.compiler.mapping.gradient_traffic import add_last_sums, add_reduction, add_sums_to_relays, partials_to_sums
-from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, mask_unit, sample_groups
+from snnc.compiler.mapping.grouping import Floats, ceil_div, mask_unit
 from snnc.compiler.mapping.indexed_traffic import (
     deltas_by_rows,
-    gradients_to_owners,
-    owned_work,
 )
 from snnc.compiler.mapping.load import Load
-from snnc.compiler.mapping.network import Layer, Source, learned_rows, learned_scalars
+from snnc.compiler.mapping.network import Layer, Source
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relay_cycles import MaskRows, boundary_cycles, mask_rows
 from snnc.compiler.mapping.relay_workers import bits_cycles, relay_cycles
 from snnc.compiler.mapping.shapes import shapes
-from snnc.compiler.mapping.streaming import RowCopy, row_copy
-from snnc.compiler.mapping.tile_range import TileRange
+from snnc.compiler.mapping.step import Step
+from snnc.compiler.mapping.streaming import row_copy
 from snnc.compiler.mapping.timeline import Sums
 from snnc.compiler.mapping.traffic import (
     FLOAT,
@@ -38,45 +35,18 @@ from snnc.compiler.mapping.traffic import (
     clock_to_boundaries,
     deltas_to_sources,
     flags_to_one_tile,
-    gradients_to_shares,
     losses_to_one_tile,
     masks_to_relays,
-    parameter_groups,
     records_to_loss,
     send_to_all,
-    shares_of,
     windows_to_blocks,
     with_clock,
 )
+from snnc.compiler.mapping.update_steps import copy_steps, update_steps
 from snnc.compiler.plan import Phase
 
 CONTROL: Final = 30.0
 """Tile cycles of the control program for each superstep and copy [R]; what is left of ``Target.superstep_cycles`` sets up an exchange."""
-
-
-@dataclass(frozen=True, eq=False)
-class Step:
-    """A superstep before it is summed up."""
-
-    name: str
-    part: str
-    runs: int
-    load: Load
-    traffic: Traffic
-    """What moves before it."""
-    after: tuple[Traffic, ...] = ()
-    """Further exchanges, each with a barrier of its own."""
-    local: float = 0.0
-    """Cycles of copies inside tiles."""
-    decisions: int = 0
-    """Loops that go on or end by what it found."""
-    row: RowCopy | None = None
-    """What it copies from or to streaming memory."""
-
-    @property
-    def vertices(self) -> bool:
-        """Whether it is a compute set, not only copies."""
-        return self.load.vertices > 0
 
 
 def supersteps(layout: Layout) -> tuple[Step, ...]:
@@ -107,8 +77,8 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
         Step("backward: neurons", "backward", runs, block_load(layout, "backward"), neurons),
         *_reduction(layout, runs),
         *_overflow_test(layout, "backward", runs),
-        *_update_steps(layout),
-        *_copy_steps(layout),
+        *update_steps(layout),
+        *copy_steps(layout),
     )
 
 
@@ -435,101 +405,3 @@ def _clock_copy(layout: Layout, name: str, part: str, runs: int = 1) -> Step:
     """The iteration counter is set by a copy inside a tile."""
     nothing = Traffic.none(layout.problem)
     return Step(name, part, runs, Load(layout.problem), nothing, local=local_copy_cycles(FLOAT))
-
-
-def _update_steps(layout: Layout) -> tuple[Step, ...]:
-    """Private gradients of replicated populations are summed first, those of shared weights by their owners; then the optimiser."""
-    nothing = Traffic.none(layout.problem)
-    replicated = any(where.replicas > 1 for where in layout.placement.ranges)
-    found = [Step("update: optimiser", "update", 1, _update_load(layout), gradients_to_shares(layout))]
-    if layout.owned:
-        found.insert(0, Step("update: shared gradients", "update", 1, _owners_load(layout), gradients_to_owners(layout)))
-    if layout.owned or replicated:
-        found.insert(0, Step("update: private gradients", "update", 1, _private_load(layout), nothing))
-    return tuple(found)
-
-
-def _copy_steps(layout: Layout) -> Iterator[Step]:
-    """New weights go to all replicas, then to all that read them; copies of one kind are one exchange."""
-    replicas, numbers = weights_to_replicas(layout), numbers_to_readers(layout)
-    if replicas is not None:
-        yield Step("update: replicas", "update", 1, Load(layout.problem), replicas)
-    if numbers is not None:
-        yield Step("update: shared numbers", "update", 1, Load(layout.problem), numbers.traffic, local=numbers.local)
-    rows = weights_to_sources(layout)
-    if rows is not None:
-        traffic, load = rows
-        yield Step("update: weight copies", "update", 1, load, traffic)
-
-
-def _owners_load(layout: Layout) -> Load:
-    """Owners sum what groups hold of the gradients of their weights."""
-    problem, load = layout.problem, Load(layout.problem)
-    for tiles, count, pieces, values in owned_work(layout):
-        workers = problem.target.workers
-        cost = worker_cycles(problem.costs["sum_pieces"], elements=count, rows=pieces / workers, values=values / workers)
-        load.add(tiles, problem.target.vertex_start_cycles + cost, workers)
-    return load
-
-
-def _private_load(layout: Layout) -> Load:
-    """Each column group of a replicated population sums its private gradients into the first of them."""
-    problem, load = layout.problem, Load(layout.problem)
-    for where, groups, elements in _updated(layout):
-        if where.replicas > 1:
-            shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-            cost = worker_cycles(problem.costs["update"], **_summed(problem, np.tile(elements, where.replicas), shares))
-            number = np.tile(groups, where.replicas) * (shares > 1) * problem.target.workers
-            load.add(where.tiles, problem.target.vertex_start_cycles + cost, number)
-    for found in layout.owned:
-        where = found.target
-        shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-        size = layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").largest["size"]
-        cost = worker_cycles(problem.costs["update"], **_summed(problem, size, shares))
-        groups = column_groups(where.tile_neurons, where.columns) * (shares > 1)
-        load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * problem.target.workers)
-    return load
-
-
-def _update_load(layout: Layout) -> Load:
-    """The first block of each column group sums gradients and updates its share of a parameter; those of all neurons on one tile."""
-    problem, load = layout.problem, Load(layout.problem)
-    cost, start = problem.costs["update"], problem.target.vertex_start_cycles
-    for where, groups, elements in _updated(layout):
-        shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-        parts = shares if where.replicas == 1 else where.replicas
-        mine = shares_of(where, elements).ravel()
-        counts = _summed(problem, mine, parts)
-        cycles = start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, mine), **counts)
-        load.add(where.tiles, cycles, np.tile(groups, where.replicas) * (mine > 0) * problem.target.workers)
-    for layer in problem.network.layers:
-        where, scalars = layout.range_of(layer), learned_scalars(layer)
-        held = shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers) if scalars else ()
-        blocks = sum(int(shape.number.sum()) for shape in held)
-        cycles = start + worker_cycles(cost, elements=2, **_summed(problem, 1, blocks))
-        load.add(int(where.tiles[0]), cycles, scalars * problem.target.workers)
-    for tiles, count, _, _ in owned_work(layout):
-        counts = _summed(problem, count, problem.target.workers)
-        each = np.broadcast_to(start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, count), **counts), tiles.shape)
-        load.add(np.repeat(tiles, problem.target.workers), np.repeat(each, problem.target.workers))
-    return load
-
-
-def _summed(problem: Problem, elements: Any, parts: Any) -> dict[str, Any]:
-    """Counts of a worker that adds up `parts` gradients of so many elements."""
-    pairs = _pairs_of_worker(problem, elements)
-    return {"rows": pairs * ceil_div(parts - 1, SUMMANDS), "products": pairs * (parts - 1)}
-
-
-def _pairs_of_worker(problem: Problem, elements: Any) -> Any:
-    """Pairs of elements of one worker, when all workers of a tile share them."""
-    return ceil_div(ceil_div(elements, 2), problem.target.workers)
-
-
-def _updated(layout: Layout) -> Iterator[tuple[TileRange, Ints, Ints]]:
-    """Every learned parameter with values of each neuron: column groups of one size on every tile of a replica, and a group's elements."""
-    for layer in layout.problem.network.layers:
-        where = layout.range_of(layer)
-        for rows in learned_rows(layer):
-            for number, elements in parameter_groups(where, rows):
-                yield where, number, elements
