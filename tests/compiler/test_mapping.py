@@ -149,15 +149,21 @@ def test_memory_of_a_hidden_tile_of_w1_is_what_a_hand_computation_gives() -> Non
     held = {name: tiles[tile] for name, tiles in plan.memory.items()}
     inputs = 700 + 256
     assert samples == 64 // hidden.replicas
-    assert held["weights"] == 4 * (neurons * (inputs + 256 + 20) + 1)  # rows in, the copies of recurrent and readout rows, beta
+    # The optimiser's superstep holds most: neither source-side copies nor histories are live, but gradients of all replicas arrive.
+    own = neurons * inputs + 1  # rows in, beta
+    assert held["weights"] == 4 * own
     assert held["optimiser"] == 4 * 2 * -(-neurons * inputs // hidden.replicas)  # two moments of a replica's share
-    words = sum(-(-count // 32) for count in groups.values())
-    assert held["history"] == 4 * samples * (neurons * (101 + 1) + words)  # v of all steps, the current, the mask's words
-    assert held["gradients"] == 4 * neurons * (private * inputs + samples * (1 + 1 + 1))  # d_v, delta, a waiting output gradient
+    assert held["gradients"] == 4 * neurons * inputs  # private ones are summed
+    assert held["history"] == 4 * samples * neurons  # initial values of v
     assert held["records"] == 0
-    windows = samples * (2 * 700 + 4 + 2 * 256 + 4)  # both, ids and counts
     share = sum(2 * (inputs * columns // 2 // hidden.replicas) for columns in groups.values())  # whole pairs, of the first replica
-    assert held["exchange"] == max(windows, 4 * share * (hidden.replicas - 1), 4 * neurons * (256 + 20))
+    assert held["exchange"] == 4 * share * (hidden.replicas - 1)
+    copies = neurons * (256 + 20)  # of recurrent and readout rows
+    states = samples * neurons * (1 + 101 + 1)  # initial and all v, the current
+    adjoints = samples * neurons * (1 + 1 + 1)  # d_v, delta, a waiting output gradient
+    windows = samples * (2 * 700 + 4 + 2 * 256 + 4)  # both, ids and counts
+    passes = 4 * (own + copies + states + adjoints + neurons * private * inputs) + windows
+    assert passes < 4 * own + held["gradients"] + held["history"] + held["exchange"]
 
 
 def window_exchange(plan: Plan, tile: int) -> float:
@@ -246,7 +252,7 @@ def test_layers_of_one_structure_have_equal_coefficients() -> None:
     assert costs["forward.p1"] == costs["forward.p0"]
     assert costs["backward.p1"] == costs["backward.p0"]
     assert costs["forward.p3"] != costs["forward.p0"]
-    assert all(isinstance(value, int) for cost in costs.values() for value in cost.to_dict().values())
+    assert all(isinstance(value, int) for cost in costs.values() for name, value in cost.to_dict().items() if name != "loops")
 
 
 # ---- capacity ----------------------------------------------------------------------------------------------------------
