@@ -153,7 +153,7 @@ def small(tile_bytes):
 
 
 def long_plan(target, **options):
-    return make_plan(long_program(), target, steps=LONG, batch=BATCH, **options)
+    return make_plan(long_program(), target, steps=LONG, batch=BATCH, streaming="off", **options)
 
 
 def test_a_plan_that_fits_is_never_cut():
