@@ -130,16 +130,18 @@ def _forward(net: Network, assembly: Assembly) -> list[str]:
         return [
             f"const Tensor iterations = poplar::concat(std::vector<Tensor>{{{iterations}}});",
             *_begun(assembly, "forward"),
+            "forward.add(load_inputs);",
             'initial_states.end(forward, "F0 initial states");',
-            "forward.add(Sequence{load_inputs, Copy(constant(0), first_clock),",
+            "forward.add(Sequence{Copy(constant(0), first_clock),",
             '                     Copy(constant(0).expand({0}).broadcast(iterations.numElements(), 0), iterations, false, "F0 counters"),',
             f"                     Repeat({net.forward_iterations}, forward_step)}});",
         ]
     if not net.plan.segment:
         return [
             *_begun(assembly, "forward"),
+            "forward.add(load_inputs);",
             'initial_states.end(forward, "F0 initial states");',
-            "forward.add(Sequence{load_inputs, Copy(constant(0), first_clock), Repeat(ITERATIONS, forward_step)});",
+            "forward.add(Sequence{Copy(constant(0), first_clock), Repeat(ITERATIONS, forward_step)});",
         ]
     load, save = _load(net), [f"Execute({SAVE})"] if net.plan.segments.reruns else []
     row = {"boundaries": [move_row(NEXT_ROW), "to_streaming"], "history": ["to_streaming", move_row(NEXT_ROW)]}.get(net.plan.streamed, [])

@@ -24,6 +24,7 @@ from snnc.inspect import FORMATS, Subject, render, summarise, write
 from snnc.inspect.profile import slim
 
 NAMES = {
+    "forward: initial states": "F0 initial states",
     "forward: relays": "F1 relay",
     "forward: windows": "F1b windows",
     "forward: neurons": "F2 neurons",

@@ -106,7 +106,7 @@ def test_shared_tiles_hold_every_neuron_of_a_sample_once():
     [
         (convolutional, 1, 8, Adam(1e-2), True),
         (convolutional, 2, 2, SGD(1e-2, 0.9), False),
-        (choosing, 1, 8, Adam(1e-2), True),
+        (choosing, 1, 8, Adam(1e-2), False),
         (shaping, 2, 8, Adam(1e-2), False),
         (pooled, 1, 8, Adam(1e-2), True),
         (pooled, 2, 1, SGD(1e-2), True),

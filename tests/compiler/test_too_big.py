@@ -32,13 +32,13 @@ def tiles(count: int, tile_bytes: int) -> Target:
 
 CASES: dict[str, tuple[StepProgram, Target, dict[str, Any]]] = {
     "deep": (chain(700, 1500, 1500, 20), tiles(130, 638_976), {"steps": 20, "batch": 24}),
-    "large batch": (w1(), tiles(100, 240_000), {"steps": 60, "batch": 96}),
+    "large batch": (w1(), tiles(100, 240_000), {"steps": 60, "batch": 96, "streaming": "off"}),
     "long": (chain(300, 100, 20), load_target("gc2"), {"steps": 20_000, "batch": 4}),
     "too large for any": (chain(300, 900, 900, 10), tiles(60, 100_000), {"steps": 50, "batch": 16}),
     "few tiles": (chain(80, 60, 50, 10), tiles(4, 60_000), {"steps": 30, "batch": 20}),
     "dropping": (chain(2000, 40, 10), tiles(16, 100_000), {"steps": 60, "batch": 16, "mode": "drop", "capacity": 400}),
     "small": (chain(80, 60, 10), tiles(8, 36_000), {"steps": 40, "batch": 14}),
-    "several chips": (chain(300, 700, 700, 10), replace(load_target("m2000"), name="four", tiles_per_chip=16), {"steps": 30, "batch": 64}),
+    "several chips": (chain(300, 700, 700, 10), replace(load_target("m2000"), name="four", tiles_per_chip=16), {"steps": 30, "batch": 64, "streaming": "off"}),
 }
 
 
@@ -62,8 +62,8 @@ def turn(net: StepProgram, target: Target, options: dict[str, Any], knob: Knob) 
         match name:
             case "--batch" | "--steps" | "--capacity":
                 changed[name.removeprefix("--")] = int(value)
-            case "--mode":
-                changed["mode"] = value
+            case "--mode" | "--streaming":
+                changed[name.removeprefix("--")] = value
             case "--target":
                 target = load_target(value)
             case "--optimizer":

@@ -139,6 +139,8 @@ const Scenarios scenarios = {
        Tensor big = graph.addVariable(FLOAT, {1500}, "big"), small = graph.addVariable(FLOAT, {100}, "small");
        Tensor middle = graph.addVariable(FLOAT, {500}, "middle"), tiny = graph.addVariable(FLOAT, {10}, "tiny");
        map(graph, {tiny, small, big, middle}, 2);
+       for (const auto &[name, tensor] : {std::pair{"big", big}, {"small", small}, {"middle", middle}, {"tiny", tiny}})
+         graph.createHostRead(name, tensor);
        Engine engine(graph, Sequence());
      }},
 };
