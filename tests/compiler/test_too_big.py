@@ -38,7 +38,11 @@ CASES: dict[str, tuple[StepProgram, Target, dict[str, Any]]] = {
     "few tiles": (chain(80, 60, 50, 10), tiles(4, 60_000), {"steps": 30, "batch": 20}),
     "dropping": (chain(2000, 40, 10), tiles(16, 100_000), {"steps": 60, "batch": 16, "mode": "drop", "capacity": 400}),
     "small": (chain(80, 60, 10), tiles(8, 36_000), {"steps": 40, "batch": 14}),
-    "several chips": (chain(300, 700, 700, 10), replace(load_target("m2000"), name="four", tiles_per_chip=16), {"steps": 30, "batch": 64, "streaming": "off"}),
+    "several chips": (
+        chain(300, 700, 700, 10),
+        replace(load_target("m2000"), name="four", tiles_per_chip=16),
+        {"steps": 30, "batch": 64, "streaming": "off"},
+    ),
 }
 
 
