@@ -12,11 +12,12 @@ import numpy as np
 
 from snnc.backends.cpu.build import build_cpu
 from snnc.backends.engine import Array, Initial
-from snnc.backends.errors import MemoryNeededError, NotTrainableError
-from snnc.backends.native import NativeSession, Role
+from snnc.backends.errors import MemoryNeededError
+from snnc.backends.native import NativeSession
+from snnc.backends.native_engine import NativeEngine
 
 
-class CpuEngine:
+class CpuEngine(NativeEngine):
     """Runs the shared library of a project; any number of steps and samples. See :class:`snnc.backends.engine.Engine`.
 
     Parameters
@@ -46,31 +47,6 @@ class CpuEngine:
         self._set_initial(initial)
         self.session.run()
         return self._records()
-
-    def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
-        """See :class:`~snnc.backends.engine.Engine`."""
-        if not self.description["training"]:
-            raise NotTrainableError(f"{self.description['name']!r} was compiled for inference; give a loss and an optimizer to train it.")
-        self._set_inputs(inputs)
-        self._set_initial({})
-        self.session.set("labels", target)
-        self.session.set("lr", np.array([learning_rate], dtype=np.float32))
-        return self.session.train_step()
-
-    def gradients(self) -> dict[str, Array]:
-        """See :class:`~snnc.backends.engine.GradientEngine`."""
-        found = self.session.with_role(Role.GRADIENT)
-        shapes = {p["tensor"]: p["shape"] for p in self.description["parameters"]}
-        return {name.removeprefix("d_"): self.session.get(name).reshape(shapes[name.removeprefix("d_")]) for name in found}
-
-    def get_parameters(self) -> dict[str, Array]:
-        """See :class:`~snnc.backends.engine.Engine`."""
-        return {p["tensor"]: self.session.get(p["tensor"]).reshape(p["shape"]) for p in self.description["parameters"]}
-
-    def set_parameters(self, values: Mapping[str, Array]) -> None:
-        """See :class:`~snnc.backends.engine.Engine`."""
-        for name, value in values.items():
-            self.session.set(name, value)
 
     def reset(self, batch: int, initial: Initial) -> None:
         """See :class:`~snnc.backends.engine.SteppingEngine`."""

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from snnc.backends.engine import Array, Initial
-from snnc.backends.errors import NotTrainableError
 from snnc.backends.native import NativeSession, Role
+from snnc.backends.native_engine import NativeEngine
 from snnc.backends.poplar.build import build_poplar
 
 
-class PoplarEngine:
+class PoplarEngine(NativeEngine):
     """Runs the shared library of a project; see :class:`snnc.backends.engine.Engine`.
 
     Parameters
@@ -46,31 +46,6 @@ class PoplarEngine:
         self._set_initial(initial)
         self.session.run()
         return {o["id"]: self._record(o, inputs, initial) for o in self.description["outputs"]}
-
-    def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
-        """See :class:`~snnc.backends.engine.Engine`."""
-        if not self.description["training"]:
-            raise NotTrainableError(f"{self.description['name']!r} was compiled for inference; give a loss and an optimizer to train it.")
-        self._set_inputs(inputs)
-        self._set_initial({})
-        self.session.set("labels", target)
-        self.session.set("lr", np.array([learning_rate], dtype=np.float32))
-        return self.session.train_step()
-
-    def gradients(self) -> dict[str, Array]:
-        """See :class:`~snnc.backends.engine.GradientEngine`."""
-        found = self.session.with_role(Role.GRADIENT)
-        shapes = {p["tensor"]: p["shape"] for p in self.description["parameters"]}
-        return {name.removeprefix("d_"): self.session.get(name).reshape(shapes[name.removeprefix("d_")]) for name in found}
-
-    def get_parameters(self) -> dict[str, Array]:
-        """See :class:`~snnc.backends.engine.Engine`."""
-        return {p["tensor"]: self.session.get(p["tensor"]).reshape(p["shape"]) for p in self.description["parameters"]}
-
-    def set_parameters(self, values: Mapping[str, Array]) -> None:
-        """See :class:`~snnc.backends.engine.Engine`."""
-        for name, value in values.items():
-            self.session.set(name, value)
 
     def counters(self) -> dict[str, int]:
         """Spikes dropped in all, and by bus what was dropped (``b0_dropped``) or came in further windows (``b0_further``)."""
