@@ -15,15 +15,13 @@ from snnc.backends.cpu.build import EQUATION_FLAGS, FLAGS, SOURCES
 from snnc.backends.cpu.network import network_context
 from snnc.backends.cpu.storage import Storage
 from snnc.backends.cpu.tables import table_file
+from snnc.backends.native import ABI_VERSION, PROJECT_FORMAT, SHARED_SOURCES
 from snnc.backends.poplar.names import c_string, comment_text
 from snnc.backends.poplar.tables import safetensors
 from snnc.backends.project import Chunk, whole_folder, write_file
 from snnc.compiler.graph import Array
 from snnc.compiler.step_program import StepProgram
 
-FORMAT: Final = "snnc project 1"
-ABI_VERSION: Final = 1
-COMMON: Final = ("snnc_abi.h", "snnc_abi.cpp", "snnc_session.hpp", "snnc_files.hpp", "snnc_main.cpp")
 FIXED: Final = (
     "vectors.hpp",
     "threads.hpp",
@@ -91,7 +89,7 @@ def render(context: dict[str, Any]) -> dict[str, str]:
         keep_trailing_newline=True,
     )
     environment.filters |= {"comment": comment_text, "c_string": c_string}
-    names = {**{n: f"common/{n}" for n in COMMON}, **{n: f"cpu/{n}" for n in (*FIXED, *OWN)}}
+    names = {**{n: f"common/{n}" for n in SHARED_SOURCES}, **{n: f"cpu/{n}" for n in (*FIXED, *OWN)}}
     if context["training"]:
         names |= {"cross_entropy.hpp": "cpu/cross_entropy.hpp", "loss.hpp": f"cpu/loss_{context['loss']['name']}.hpp"}
         names |= {"optimizer.hpp": f"cpu/optimizer_{context['optimizer']['name']}.hpp"}
@@ -115,7 +113,7 @@ def _description(storage: Storage, sizes: dict[str, int], digests: dict[str, str
     """``project.json``: what the folder is, and which ABI tensor stands for what."""
     program = storage.program
     return {
-        "format": FORMAT,
+        "format": PROJECT_FORMAT,
         "abi": ABI_VERSION,
         "kind": "cpu",
         "name": program.name,

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import jinja2
 
+from snnc.backends.native import ABI_VERSION, PROJECT_FORMAT, SHARED_SOURCES
 from snnc.backends.poplar.backward import add_backward
 from snnc.backends.poplar.forward import add_forward
 from snnc.backends.poplar.gradient_windows import HELPERS, REDUCE, add_gradient_windows
@@ -36,9 +37,6 @@ from snnc.compiler.mapping.streaming import ROW_BYTES
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
 
-FORMAT: Final = "snnc project 1"
-ABI_VERSION: Final = 1
-COMMON: Final = ("snnc_abi.h", "snnc_abi.cpp", "snnc_session.hpp", "snnc_files.hpp", "snnc_main.cpp")
 POPLAR: Final = (
     "layout.hpp",
     "gradient_windows.hpp",
@@ -103,7 +101,7 @@ def render(net: Network) -> dict[str, str]:
     environment.filters["comment"] = comment_text
     environment.filters["c_string"] = c_string
     environment.filters["code_bytes"] = partial(code_bytes, net.plan.target.instruction_bytes)
-    names = {**{n: f"common/{n}" for n in COMMON}, **{n: f"poplar/{n}" for n in POPLAR}}
+    names = {**{n: f"common/{n}" for n in SHARED_SOURCES}, **{n: f"poplar/{n}" for n in POPLAR}}
     return {name: environment.get_template(f"{path}.jinja").render(context) for name, path in names.items()}
 
 
@@ -233,7 +231,7 @@ def _description(net: Network, digests: dict[str, str]) -> Body:
     """``project.json``: what the folder is, and which ABI tensor stands for what."""
     program, plan = net.program, net.plan
     return {
-        "format": FORMAT,
+        "format": PROJECT_FORMAT,
         "abi": ABI_VERSION,
         "kind": "poplar",
         "name": program.name,
