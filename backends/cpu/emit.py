@@ -15,10 +15,10 @@ from snnc.backends.cpu.build import EQUATION_FLAGS, FLAGS, SOURCES
 from snnc.backends.cpu.network import network_context
 from snnc.backends.cpu.storage import Storage
 from snnc.backends.cpu.tables import table_file
+from snnc.backends.names import c_string, comment_text
 from snnc.backends.native import ABI_VERSION, PROJECT_FORMAT, SHARED_SOURCES
-from snnc.backends.poplar.names import c_string, comment_text
-from snnc.backends.poplar.tables import safetensors
 from snnc.backends.project import Chunk, whole_folder, write_file
+from snnc.backends.safetensors_file import safetensors
 from snnc.compiler.graph import Array
 from snnc.compiler.step_program import StepProgram
 

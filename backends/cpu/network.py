@@ -10,10 +10,10 @@ from snnc.backends.cpu.neurons import Function, backward_function, forward_funct
 from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.storage import Storage
 from snnc.backends.cpu.tables import Table
-from snnc.backends.poplar.moments import moments
-from snnc.backends.poplar.names import comment_text
-from snnc.backends.poplar.tables import safetensors_header
+from snnc.backends.moments import moments
+from snnc.backends.names import comment_text
 from snnc.backends.printing import c_literal
+from snnc.backends.safetensors_file import safetensors_header
 from snnc.compiler.graph import Array
 from snnc.compiler.losses import Loss, MeanSquaredCount
 from snnc.compiler.optimizers import SGD, Adam, Optimizer

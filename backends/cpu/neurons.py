@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from snnc.backends.poplar.equations import needed, reads
-from snnc.backends.poplar.names import comment_text
+from snnc.backends.assignments import needed, reads
+from snnc.backends.names import comment_text
 from snnc.backends.printing import c_assignments
 from snnc.compiler.expression import Assignment
 from snnc.compiler.step_program import PopulationInfo

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from snnc.backends.poplar.equations import ZERO, load, loads, needed, reads, statements, store
+from snnc.backends.assignments import needed, reads
+from snnc.backends.poplar.equations import ZERO, load, loads, statements, store
 from snnc.backends.poplar.forward import BlockVertex, clock_fields, first_field
 from snnc.backends.poplar.gradient_windows import cleared, partial_fields, returned
 from snnc.backends.poplar.indexed import source_fields, table_body

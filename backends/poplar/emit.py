@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import jinja2
 
+from snnc.backends.names import c_string, comment_text
 from snnc.backends.native import ABI_VERSION, PROJECT_FORMAT, SHARED_SOURCES
 from snnc.backends.poplar.backward import add_backward
 from snnc.backends.poplar.forward import add_forward
@@ -18,7 +19,6 @@ from snnc.backends.poplar.gradient_windows import HELPERS, REDUCE, add_gradient_
 from snnc.backends.poplar.indexed import add_indexed, table_count
 from snnc.backends.poplar.losses import add_loss, loss_sets
 from snnc.backends.poplar.machine import machine_context
-from snnc.backends.poplar.names import c_string, comment_text
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parameters import WEIGHT_ROWS, add_parameters
 from snnc.backends.poplar.parts import Assembly, Body
@@ -27,8 +27,9 @@ from snnc.backends.poplar.relays import JOIN, add_relays, counter_name, joins
 from snnc.backends.poplar.schedule import add_clocks, optimizer_context, programs
 from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
 from snnc.backends.poplar.streaming import add_streaming
-from snnc.backends.poplar.tables import initial_values, plan_tables, safetensors, safetensors_header
+from snnc.backends.poplar.tables import initial_values, plan_tables
 from snnc.backends.project import Chunk, whole_folder, write_file
+from snnc.backends.safetensors_file import safetensors, safetensors_header
 from snnc.compiler.mapping.block_codelets import ZERO
 from snnc.compiler.mapping.codelets import CLOCK_CODE
 from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost

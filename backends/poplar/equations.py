@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from snnc.backends.printing import c_literal
-from snnc.compiler.expression import Assignment, Call, Expression, Number, Symbol, symbols
+from snnc.compiler.expression import Assignment, Call, Expression, Number, Symbol
 
 ZERO: Final = "splat<Real>(0.0f)"
 ONE: Final = "splat<Real>(1.0f)"
@@ -29,22 +29,6 @@ _EACH: Final[Mapping[str, str]] = {
     "max": "fmaxf",
 }
 """Functions of ``<cmath>`` that are called for each neuron."""
-
-
-def needed(assignments: Sequence[Assignment], results: Iterable[str]) -> tuple[Assignment, ...]:
-    """Return the assignments that `results` follow from, in order."""
-    wanted, kept = set(results), []
-    for assignment in reversed(assignments):
-        if assignment.target in wanted:
-            wanted.update(symbols(assignment.value))
-            kept.append(assignment)
-    return tuple(reversed(kept))
-
-
-def reads(assignments: Sequence[Assignment], results: Iterable[str]) -> set[str]:
-    """Names that `assignments` and `results` read but nothing assigns."""
-    found = {name for a in assignments for name in symbols(a.value)} | set(results)
-    return found - {a.target for a in assignments}
 
 
 def loads(names: Iterable[str], places: Mapping[str, str]) -> list[dict[str, str]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from snnc.backends.poplar.equations import ZERO, loads, needed, reads, statements, store
+from snnc.backends.assignments import needed, reads
+from snnc.backends.poplar.equations import ZERO, loads, statements, store
 from snnc.backends.poplar.gradient_windows import near_code
 from snnc.backends.poplar.links import bus_fields, incoming, parameter_field, weight_fields
 from snnc.backends.poplar.network import Network

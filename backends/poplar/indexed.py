@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from snnc.backends.poplar.moments import moments
+from snnc.backends.moments import moments
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, number, vector
 from snnc.compiler.indexed.tables import Tables

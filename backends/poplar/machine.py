@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from snnc.backends.poplar.names import c_string
+from snnc.backends.names import c_string
 from snnc.compiler.target import Streaming, Target
 
 CONTROL_CYCLES: Final = 30.0

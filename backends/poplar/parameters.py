@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from snnc.backends.moments import moments
 from snnc.backends.poplar.links import is_shared
-from snnc.backends.poplar.moments import moments
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Field, VertexLoop, number, vector
 from snnc.compiler.step_program import ConnectionInfo

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from snnc.backends.moments import moments
 from snnc.backends.poplar.gradient_windows import REDUCE
 from snnc.backends.poplar.losses import loss_sets
-from snnc.backends.poplar.moments import moments
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parameters import WEIGHT_ROWS
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, scalar, vector

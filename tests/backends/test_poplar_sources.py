@@ -14,12 +14,12 @@ from nets import dense, join, linear
 from poplar_projects import BATCH, HOSTILE, STEPS, machine, project
 
 from snnc.backends.emulator.build import compiler, include_dir, prefix
+from snnc.backends.names import c_string, comment_text
 from snnc.backends.native import NativeLibraryError, NativeSession
 from snnc.backends.poplar.build import build_poplar
 from snnc.backends.poplar.emit import emit_poplar, render
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
 from snnc.backends.poplar.losses import loss_context
-from snnc.backends.poplar.names import c_string, comment_text
 from snnc.backends.poplar.network import Network
 from snnc.compiler.errors import BuildError
 from snnc.compiler.graph import Population
