@@ -31,7 +31,8 @@ from snnc.compiler.errors import BuildError
 SOURCES: Final = ("network.cu", "cuda_session.cpp", "snnc_abi.cpp")
 FLAGS: Final = ("-O3", "-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
 """Equations round as they are written: products ask for fused multiplications by name."""
-HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-DSNNC_ON_HOST")
+HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-U_FORTIFY_SOURCE", "-DSNNC_ON_HOST")
+"""Fibers jump from stack to stack, which the library's checks take for an error."""
 LIBRARY: Final = "libsnnc_project.so"
 RESOURCES: Final = "resources.txt"
 """What the assembler said of registers and spills, beside the library."""

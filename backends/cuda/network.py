@@ -10,6 +10,7 @@ from snnc.backends.cpu.storage import Storage
 from snnc.backends.cuda.gradients import Gradients
 from snnc.backends.cuda.steps import Steps
 from snnc.backends.cuda.tables import Table
+from snnc.backends.cuda.wavefront import wavefront
 from snnc.backends.moments import moments
 from snnc.backends.names import comment_text
 from snnc.backends.safetensors_file import safetensors_header
@@ -34,7 +35,7 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
     buffers = Buffers(storage, gradients, trains)
     learned = [u.parameter for u in program.update] if trains else []
-    with_adjoint = {phase.name for phase in backward}
+    turns = wavefront([p.name for p in forward], steps.edges())
     context: Context = {
         "title": comment_text(program.name),
         **sizes,
@@ -42,10 +43,11 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "training": trains,
         "stored": safetensors_header(values)[1],
         "forward_phases": forward,
+        "sizes": {phase.name: phase.size for phase in forward},
         "backward_phases": backward,
         "record_phases": steps.records(),
-        "levels": steps.levels(),
-        "backward_levels": [found for level in reversed(steps.levels()) if (found := [p for p in level if p in with_adjoint])],
+        "forward_turns": turns,
+        "backward_turns": wavefront([p.name for p in backward], [(after, before, delay) for before, after, delay in steps.edges()]),
         "forward_sums": max((len(op.currents) for op in program.forward if isinstance(op, NeuronStep)), default=1) or 1,
         "backward_sums": max((len(op.outputs) for op in program.backward if isinstance(op, NeuronAdjoint)), default=1) or 1,
         "fields": [
@@ -67,7 +69,7 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "classes": storage.size(record) if record is not None else 0,
         "loss": loss_context(program.loss),
         "optimizer": optimizer_context(program.optimizer),
-        "work": _work(steps),
+        "work": _work(steps) | {"levels": len(turns.stretches)},
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
     return context, steps.tables.tables
@@ -231,4 +233,4 @@ def _work(steps: Steps) -> dict[str, int]:
     dense = [(op, program.parameters[op.weight].value.size) for op in program.forward if isinstance(op, Dense)]
     listed = sum(size for op, size in dense if steps.spikes(op.source.buffer))
     back = sum(program.parameters[op.weight].value.size for op in program.backward if isinstance(op, DenseInputGradient))
-    return {"levels": len(steps.levels()), "listed": listed, "valued": sum(size for _, size in dense) - listed, "back": back}
+    return {"listed": listed, "valued": sum(size for _, size in dense) - listed, "back": back}

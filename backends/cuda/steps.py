@@ -9,6 +9,7 @@ from snnc.backends.cpu.storage import Storage, is_maximum
 from snnc.backends.cpu.tables import Wires, wires_of
 from snnc.backends.cuda.equations import backward_lines, forward_lines
 from snnc.backends.cuda.tables import Tables, by, choices_by_source, columns
+from snnc.backends.cuda.wavefront import Edge
 from snnc.backends.names import comment_text
 from snnc.compiler.step_operations import (
     Arrival,
@@ -206,15 +207,12 @@ class Steps:
                 )
         return found
 
-    def levels(self) -> list[list[str]]:
-        """Populations by the longest chain of connections without delay to them; those of a level need not wait for each other."""
+    def edges(self) -> list[Edge]:
+        """Which populations read which, and how late."""
         owner = {buffer: op.population for op in self.program.forward if isinstance(op, NeuronStep) for buffer in op.outputs}
-        depth: dict[str, int] = {}
-        for op in self.program.forward:
-            if isinstance(op, NeuronStep):
-                arriving = [a for a in self.program.forward if isinstance(a, Arrival) and a.target in op.currents and a.source.delay == 0]
-                depth[op.population] = 1 + max((depth[owner[a.source.buffer]] for a in arriving if a.source.buffer in owner), default=-1)
-        return [[p for p, found in depth.items() if found == level] for level in sorted(set(depth.values()))]
+        readers = {current: op.population for op in self.program.forward if isinstance(op, NeuronStep) for current in op.currents}
+        arriving = [op for op in self.program.forward if isinstance(op, Arrival) and op.source.buffer in owner]
+        return [(owner[op.source.buffer], readers[op.target], op.source.delay) for op in arriving]
 
     def _of_maximum(self, op: Arrival) -> str:
         wires = self.wires(op)
