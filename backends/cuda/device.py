@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import dataclass
 from typing import Final
 
 from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError
@@ -19,8 +20,21 @@ _HELP: Final = (
 )
 
 
-def capability() -> tuple[int, int]:
-    """Return the compute capability of the first device.
+@dataclass(frozen=True)
+class Device:
+    """The first CUDA device: its compute capability and the bytes of its memory."""
+
+    capability: tuple[int, int]
+    memory: int
+
+    @property
+    def architecture(self) -> str:
+        """What nvcc calls it, ``"sm_90"``."""
+        return f"sm_{self.capability[0]}{self.capability[1]}"
+
+
+def first_device() -> Device:
+    """Return the first device of this machine.
 
     Raises
     ------
@@ -44,4 +58,6 @@ def capability() -> tuple[int, int]:
     if tuple(found) < LEAST_CAPABILITY:
         has, least = (".".join(map(str, pair)) for pair in (found, LEAST_CAPABILITY))
         raise GpuMissingError(f"the CUDA device has compute capability {has}; {least} or newer is needed. {_HELP}")
-    return found[0], found[1]
+    memory = ctypes.c_size_t(0)
+    driver.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
+    return Device((found[0], found[1]), memory.value)

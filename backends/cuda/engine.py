@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from snnc.backends.cpu.engine import CpuEngine
 from snnc.backends.cuda.build import build_cuda, build_host_check
-from snnc.backends.cuda.device import capability
-from snnc.backends.cuda.errors import CHECK_ON_HOST
+from snnc.backends.cuda.device import first_device
+from snnc.backends.cuda.errors import CHECK_ON_HOST, DeviceArrayError
+from snnc.backends.errors import MemoryNeededError
 
 
 class CudaEngine(CpuEngine):
     """Runs the shared library of a project; any number of steps and samples. See :class:`snnc.backends.engine.Engine`.
+
+    Inputs may lie in device memory already: arrays of torch, CuPy or JAX that have a ``__cuda_array_interface__``, float32,
+    [steps, batch, *shape], are read where they are.
 
     Parameters
     ----------
@@ -22,13 +31,57 @@ class CudaEngine(CpuEngine):
         Blocks that share the samples of a team; None leaves the choice to the program.
     tile
         Samples that one read of a weight serves: 1 or 8; None leaves the choice to the program.
+    memory
+        Bytes of the device's memory; None: it is the host's.
     """
 
-    def __init__(self, library: Path, folder: Path, team_blocks: int | None = None, tile: int | None = None) -> None:
+    def __init__(
+        self, library: Path, folder: Path, team_blocks: int | None = None, tile: int | None = None, memory: int | None = None
+    ) -> None:
         super().__init__(library, folder)
+        self._memory = memory
         for name, value in (("team_blocks", team_blocks), ("tile", tile)):
             if value is not None:
                 self._setting(name, value)
+
+    def _check_memory(self, steps: int, batch: int) -> None:
+        """Refuse a sequence that the device's memory cannot hold, before any of it is taken."""
+        if self._memory is None:
+            super()._check_memory(steps, batch)
+            return
+        needed = steps * batch * int(self.description["bytes_per_step"])
+        if needed > self._memory:
+            raise MemoryNeededError(
+                f"{self.description['name']!r} with {steps} steps and a batch of {batch} needs {needed / 2**30:.1f} GiB; the device has "
+                f"{self._memory / 2**30:.1f} GiB. Take a smaller batch or fewer steps."
+            )
+
+    def _set_arrays(self, inputs: Mapping[str, Any]) -> None:
+        """Set all inputs, from host memory or from the device's."""
+        for info in self.description["inputs"]:
+            name = info["tensor"]
+            interface = getattr(inputs[name], "__cuda_array_interface__", None)
+            if interface is None:
+                self.session.set(name, inputs[name])
+                continue
+            shape = (*self.session.tensors[name].shape[:2], *info["shape"])
+            _check_device_array(name, interface, shape)
+            self.session.set_from(name, interface["data"][0], math.prod(shape))
+
+
+def _check_device_array(name: str, interface: Mapping[str, Any], shape: tuple[int, ...]) -> None:
+    """See https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html."""
+    steps = np.cumprod([4, *reversed(shape)])[:-1][::-1]
+    given = interface.get("strides")
+    if interface["typestr"] != "<f4" or tuple(interface["shape"]) != shape:
+        raise DeviceArrayError(
+            f"the input {name} takes float32 of shape {list(shape)}; the device array holds {interface['typestr']} of shape "
+            f"{list(interface['shape'])}. Convert it on the device."
+        )
+    if given is not None and tuple(given) != tuple(steps):
+        raise DeviceArrayError(
+            f"the device array for input {name} is not contiguous: its strides are {list(given)} bytes. Make it so first."
+        )
 
 
 def open_engine(folder: Path) -> CudaEngine:
@@ -43,5 +96,5 @@ def open_engine(folder: Path) -> CudaEngine:
     """
     if os.environ.get(CHECK_ON_HOST):
         return CudaEngine(build_host_check(folder), Path(folder))
-    major, minor = capability()
-    return CudaEngine(build_cuda(folder, f"sm_{major}{minor}"), Path(folder))
+    device = first_device()
+    return CudaEngine(build_cuda(folder, device.architecture), Path(folder), memory=device.memory)

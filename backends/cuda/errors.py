@@ -19,3 +19,9 @@ class GpuMissingError(SnncError):
 
     code = "SNNC-E421"
     exit_code = 3
+
+
+class DeviceArrayError(SnncError):
+    """An array in device memory has another type, shape or order than the input."""
+
+    code = "SNNC-E422"

@@ -69,6 +69,7 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "classes": storage.size(record) if record is not None else 0,
         "loss": loss_context(program.loss),
         "optimizer": optimizer_context(program.optimizer),
+        "bytes_per_step": buffers.bytes_per_step(),
         "work": _work(steps) | {"levels": len(turns.stretches)},
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
@@ -153,6 +154,14 @@ class Buffers:
             words = f"((steps + {self.storage.kept(name).past}) * batch + 31) / 32"
             lines.append(f"net.{name}_turned = {{{name}_turned.data(), {words}}};")
         return lines
+
+    def bytes_per_step(self) -> int:
+        """Bytes that a sequence takes for each step and sample, what has one slot aside."""
+        every = [(name, bits, slots) for _, rows in self.groups() for name, _, bits, slots in rows]
+        kept = [(self._size(name), bits) for name, bits, slots in every if not slots or "steps" in slots]
+        turned = sum(self._size(name) for name in self.gradients.turned)
+        staged = max((self.storage.size(f"{i.id}_in") for i in self.program.inputs), default=0)
+        return sum(4 * (-(-size // 32) if bits else size) for size, bits in kept) + -(-turned // 8) + 4 * staged
 
     def start(self) -> list[str]:
         """Statements before the backward pass: adjoints of states and sums begin with 0."""

@@ -52,7 +52,8 @@ def wavefront(names: Sequence[str], edges: Iterable[Edge]) -> Wavefront:
         found = _times(names, known, barriers)
         if found is not None:
             stretches = tuple(
-                tuple(Turn(name, time // barriers) for name, time in found.items() if time % barriers == number) for number in range(barriers)
+                tuple(Turn(name, time // barriers) for name, time in found.items() if time % barriers == number)
+                for number in range(barriers)
             )
             return Wavefront(stretches, max((time // barriers for time in found.values()), default=0))
     raise ValueError("a cycle of connections has no delay")

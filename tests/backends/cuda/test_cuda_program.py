@@ -6,16 +6,17 @@ import shutil
 import numpy as np
 import pytest
 from cpu_projects import assert_same_records, data
-from cuda_projects import opened
+from cuda_projects import QUICK, opened
 from indexed_nets import convolutional
 from nets import delayed, dense, recurrent
 
 import snnc
 from snnc.backends.cuda import device
-from snnc.backends.cuda.build import build_cuda, nvcc, read_resources, resources
+from snnc.backends.cuda.build import build_cuda, build_host_check, nvcc, read_resources, resources
 from snnc.backends.cuda.emit import emit_cuda
-from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError, NvccMissingError
-from snnc.backends.errors import NotTrainableError
+from snnc.backends.cuda.engine import CudaEngine
+from snnc.backends.cuda.errors import CHECK_ON_HOST, DeviceArrayError, GpuMissingError, NvccMissingError
+from snnc.backends.errors import MemoryNeededError, NotTrainableError
 from snnc.backends.native import NativeError
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.losses import parse_loss
@@ -115,6 +116,45 @@ def test_the_program_refuses_what_does_not_fit():
             engine.session.run()
 
 
+class _OnDevice:
+    """An array as torch, CuPy and JAX show one in device memory; in a check that is the host's."""
+
+    def __init__(self, values, typestr="<f4", strides=None):
+        self.values, self.shape = values, values.shape
+        self.__cuda_array_interface__ = {
+            "shape": values.shape,
+            "typestr": typestr,
+            "data": (values.ctypes.data, True),
+            "strides": strides,
+            "version": 3,
+        }
+
+
+@pytest.mark.parametrize("kind", ["spikes", "values"])
+def test_inputs_in_device_memory_are_read_where_they_are(kind):
+    program = lower(dense(np.random.default_rng(3), kind=kind), loss=parse_loss("ce_rate"), optimizer=Adam(1e-2))
+    inputs, target = data(program, STEPS, BATCH)
+    with opened(program) as engine:
+        wanted = engine.forward(inputs, {})
+        loss = engine.train_batch(inputs, target, 0.0)
+        there = {name: _OnDevice(array) for name, array in inputs.items()}
+        assert_equal_bits(engine.forward(there, {}), wanted)
+        assert engine.train_batch(there, target, 0.0) == loss
+        x = inputs["x0"]
+        for wrong in (_OnDevice(x, typestr="<f8"), _OnDevice(x[..., :-1].copy()), _OnDevice(x, strides=x.strides[::-1])):
+            with pytest.raises(DeviceArrayError, match="x0"):
+                engine.forward({"x0": wrong}, {})
+        assert_equal_bits(engine.forward(there, {}), wanted)
+
+
+def test_a_sequence_that_the_device_cannot_hold_is_refused_before_it_is_taken(tmp_path):
+    folder = emit_cuda(program_of(recurrent), tmp_path / "project")
+    engine = CudaEngine(build_host_check(folder, QUICK), folder, memory=1 << 20)
+    much = np.broadcast_to(np.zeros(1, np.float32), (1 << 12, 1 << 10, 6))
+    with pytest.raises(MemoryNeededError, match=r"the device has 0\.0 GiB"):
+        engine.forward({"x0": much}, {})
+
+
 def test_weights_are_saved_in_the_models_order(tmp_path):
     from safetensors.numpy import load_file
 
@@ -144,7 +184,7 @@ def test_without_a_device_the_message_says_what_can_be_done(monkeypatch):
 
     monkeypatch.setattr(ctypes, "CDLL", missing)
     with pytest.raises(GpuMissingError, match=f"{CHECK_ON_HOST}=1"):
-        device.capability()
+        device.first_device()
 
 
 class _Driver:
@@ -167,14 +207,19 @@ class _Driver:
         place._obj.value = self.numbers[attribute - 75]
         return 0
 
+    def cuDeviceTotalMem_v2(self, place, index):
+        place._obj.value = 1 << 30
+        return 0
+
 
 @pytest.mark.parametrize(("count", "numbers", "said"), [(0, (9, 0), "no device"), (1, (7, 0), "7.0; 7.5 or newer")])
 def test_a_device_that_cannot_be_used_is_refused(monkeypatch, count, numbers, said):
     monkeypatch.setattr(ctypes, "CDLL", lambda name: _Driver(count, numbers))
     with pytest.raises(GpuMissingError, match=said):
-        device.capability()
+        device.first_device()
     monkeypatch.setattr(ctypes, "CDLL", lambda name: _Driver(1, (9, 0)))
-    assert device.capability() == (9, 0)
+    assert device.first_device() == device.Device((9, 0), 1 << 30)
+    assert device.first_device().architecture == "sm_90"
 
 
 def test_without_nvcc_the_message_says_what_was_looked_for(monkeypatch):
