@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from snnc.backends.cpu.engine import CpuEngine
 from snnc.backends.cuda.build import build_cuda, build_host_check
 from snnc.backends.cuda.device import first_device
 from snnc.backends.cuda.errors import CHECK_ON_HOST, DeviceArrayError
-from snnc.backends.errors import MemoryNeededError
+from snnc.backends.sized_engine import SizedEngine
 
 
-class CudaEngine(CpuEngine):
+class CudaEngine(SizedEngine):
     """Runs the shared library of a project; any number of steps and samples. See :class:`snnc.backends.engine.Engine`.
 
     Inputs may lie in device memory already: arrays of torch, CuPy or JAX that have a ``__cuda_array_interface__``, float32,
@@ -44,17 +43,10 @@ class CudaEngine(CpuEngine):
             if value is not None:
                 self._setting(name, value)
 
-    def _check_memory(self, steps: int, batch: int) -> None:
-        """Refuse a sequence that the device's memory cannot hold, before any of it is taken."""
-        if self._memory is None:
-            super()._check_memory(steps, batch)
-            return
-        needed = steps * batch * int(self.description["bytes_per_step"])
-        if needed > self._memory:
-            raise MemoryNeededError(
-                f"{self.description['name']!r} with {steps} steps and a batch of {batch} needs {needed / 2**30:.1f} GiB; the device has "
-                f"{self._memory / 2**30:.1f} GiB. Take a smaller batch or fewer steps."
-            )
+    def _memory_there(self) -> tuple[int, str]:
+        if self._memory is not None:
+            return self._memory, "the device"
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "this machine"
 
     def _set_arrays(self, inputs: Mapping[str, Any]) -> None:
         """Set all inputs, from host memory or from the device's."""
