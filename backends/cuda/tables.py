@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from snnc.backends.cpu.tables import Wires
 
 Table = npt.NDArray[np.uint32]
-FEW: int = 4
+FEW: Final = 4
 """Entries of a weight up to which a lane takes all of them."""
 
 
@@ -40,12 +41,12 @@ class Sorted:
     @property
     def most(self) -> int:
         """Entries of the key that has most."""
-        return int(np.diff(self.begin.astype(np.int64)).max(initial=0))
+        return int(_counts(self.begin).max(initial=0))
 
 
 def columns(wires: Wires) -> tuple[Table, Table, Table]:
     """Source, target and weight of each entry of wires that are sorted by source."""
-    counts = np.diff(wires.begin.astype(np.int64))
+    counts = _counts(wires.begin)
     source = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
     return source, wires.entries[:, 0], wires.entries[:, 1]
 
@@ -59,6 +60,12 @@ def by(key: Table, count: int, *others: Table) -> Sorted:
 
 def choices_by_source(wires: Wires, sources: int) -> Sorted:
     """For a maximum, whose entries are sorted by target: the targets of each source."""
-    counts = np.diff(wires.begin.astype(np.int64))
+    counts = _counts(wires.begin)
     target = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
     return by(wires.entries[:, 0], sources, target)
+
+
+def _counts(begin: Table) -> npt.NDArray[np.int64]:
+    """Entries of each key."""
+    first = begin.astype(np.int64)
+    return first[1:] - first[:-1]
