@@ -3,31 +3,20 @@
 import numpy as np
 import pytest
 from cpu_projects import assert_same_records, assert_same_training, data
-from cuda_projects import opened
-from indexed_nets import choosing, convolutional, shaping, sparse_recurrent
-from nets import delayed, feedback, learnable, of_model, recurrent, skip
-from poplar_projects import hostile, several_inputs
+from cuda_projects import CASES, opened, program_of
+from poplar_projects import hostile
 
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
-from snnc.compiler.neurons import SLSTM
-from snnc.compiler.optimizers import SGD, Adam
 
-LOSSES = ("ce_mean_membrane", "ce_rate", "ce_count", "mse_count:0.8,0.1", "ce_max_membrane")
-OPTIMIZERS = (Adam(1e-2), SGD(1e-2, 0.9), SGD(1e-2))
 SHARINGS = ((1, 8), (2, 8), (4, 1))
 """Blocks of a team and samples of a tile."""
-NETS = (recurrent, delayed, feedback, learnable, skip, several_inputs, choosing, convolutional, sparse_recurrent, shaping)
-CASES = {make.__name__: make for make in NETS} | {"SLSTM": lambda random: of_model(random, SLSTM(0.1))}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_records_and_training_steps_equal_those_of_the_reference(name):
     at = list(CASES).index(name)
-    program = lower(
-        CASES[name](np.random.default_rng(3)), loss=parse_loss(LOSSES[at % 5]), optimizer=OPTIMIZERS[at % 3], loss_output=_output(name)
-    )
+    program = program_of(name)
     with opened(program, *SHARINGS[at % 3]) as engine:
         for density in (0.4, 0.8):
             inputs, _ = data(program, density=density)
@@ -35,10 +24,6 @@ def test_records_and_training_steps_equal_those_of_the_reference(name):
             assert_same_records(found, ReferenceEngine(program).forward(inputs, {}))
         assert any(record.any() for record in found.values())
         assert_same_training(engine, program)
-
-
-def _output(name):
-    return None if name in ("several_inputs", "SLSTM") else "y"
 
 
 def test_names_that_would_be_code_are_data_and_initial_values_are_forgotten_afterwards():

@@ -6,9 +6,8 @@ import shutil
 import numpy as np
 import pytest
 from cpu_projects import assert_same_records, data
-from cuda_projects import QUICK, opened
-from indexed_nets import convolutional
-from nets import delayed, dense, recurrent
+from cuda_projects import QUICK, opened, program_of
+from nets import delayed, dense
 
 import snnc
 from snnc.backends.cuda import device
@@ -26,9 +25,9 @@ from snnc.compiler.optimizers import Adam
 STEPS, BATCH = 9, 5
 
 
-def program_of(make, trained=True):
-    options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": Adam(1e-2), "loss_output": "y"} if trained else {}
-    return lower(make(np.random.default_rng(3)), **options)
+def many_inputs():
+    """A network with more inputs than a warp lists at a time."""
+    return lower(dense(np.random.default_rng(3), 1040, 40, kind="spikes"), loss=parse_loss("ce_rate"), optimizer=Adam(1e-2))
 
 
 def train(engine, program, updates=3):
@@ -44,9 +43,9 @@ def assert_equal_bits(found, wanted):
         np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
-@pytest.mark.parametrize("make", [recurrent, convolutional])
-def test_the_bits_do_not_depend_on_the_teams_nor_on_the_order_of_threads(make, monkeypatch):
-    program = program_of(make)
+@pytest.mark.parametrize("name", ["recurrent", "convolutional"])
+def test_the_bits_do_not_depend_on_the_teams_nor_on_the_order_of_threads(name, monkeypatch):
+    program = program_of(name)
     with opened(program, 1, 1) as engine:
         wanted = train(engine, program)
     for team_blocks, tile, order in ((4, 1, "forwards"), (2, 8, "forwards"), (2, 8, "backwards"), (4, 1, "backwards")):
@@ -57,7 +56,7 @@ def test_the_bits_do_not_depend_on_the_teams_nor_on_the_order_of_threads(make, m
 
 
 def test_sizes_change_from_one_sequence_to_the_next():
-    program = program_of(delayed)
+    program = program_of("delayed")
     with opened(program) as engine:
         reference = ReferenceEngine(program)
         for steps, batch in ((9, 5), (3, 7), (1, 1), (12, 33)):
@@ -71,7 +70,7 @@ def test_sizes_change_from_one_sequence_to_the_next():
 
 def test_lists_longer_than_a_warp_holds_go_on_with_the_next_words():
     """More than 1024 inputs, and more than 1024 rows of steps and samples; activity that leaves whole words empty."""
-    program = lower(dense(np.random.default_rng(3), 1040, 40, kind="spikes"), loss=parse_loss("ce_rate"), optimizer=Adam(1e-2))
+    program = many_inputs()
     with opened(program) as engine:
         reference = ReferenceEngine(program)
         inputs, target = data(program, 65, 16, density=0.02)
@@ -82,7 +81,7 @@ def test_lists_longer_than_a_warp_holds_go_on_with_the_next_words():
 
 
 def test_single_steps_are_those_of_the_whole_sequence():
-    program = program_of(delayed, trained=False)
+    program = lower(delayed(np.random.default_rng(3)))
     inputs, _ = data(program, 8, 3)
     with opened(program) as engine:
         whole = engine.forward(inputs, {})
@@ -97,7 +96,7 @@ def test_single_steps_are_those_of_the_whole_sequence():
 
 
 def test_the_program_refuses_what_does_not_fit():
-    program = program_of(convolutional)
+    program = program_of("convolutional")
     with opened(program) as engine:
         inputs, _ = data(program, STEPS, BATCH)
         engine.forward(inputs, {})
@@ -132,7 +131,8 @@ class _OnDevice:
 
 @pytest.mark.parametrize("kind", ["spikes", "values"])
 def test_inputs_in_device_memory_are_read_where_they_are(kind):
-    program = lower(dense(np.random.default_rng(3), kind=kind), loss=parse_loss("ce_rate"), optimizer=Adam(1e-2))
+    program = many_inputs() if kind == "spikes" else program_of("recurrent")
+    assert program.inputs[0].kind == kind
     inputs, target = data(program, STEPS, BATCH)
     with opened(program) as engine:
         wanted = engine.forward(inputs, {})
@@ -148,7 +148,7 @@ def test_inputs_in_device_memory_are_read_where_they_are(kind):
 
 
 def test_a_sequence_that_the_device_cannot_hold_is_refused_before_it_is_taken(tmp_path):
-    folder = emit_cuda(program_of(recurrent), tmp_path / "project")
+    folder = emit_cuda(program_of("recurrent"), tmp_path / "project")
     engine = CudaEngine(build_host_check(folder, QUICK), folder, memory=1 << 20)
     much = np.broadcast_to(np.zeros(1, np.float32), (1 << 12, 1 << 10, 6))
     with pytest.raises(MemoryNeededError, match=r"the device has 0\.0 GiB"):
@@ -158,7 +158,7 @@ def test_a_sequence_that_the_device_cannot_hold_is_refused_before_it_is_taken(tm
 def test_weights_are_saved_in_the_models_order(tmp_path):
     from safetensors.numpy import load_file
 
-    program = program_of(recurrent)
+    program = program_of("recurrent")
     with opened(program) as engine:
         train(engine, program)
         engine.session.save(tmp_path / "saved.safetensors")
@@ -245,7 +245,7 @@ def test_nvcc_compiles_the_program_without_spills(tmp_path):
         nvcc()
     except NvccMissingError as error:
         pytest.skip(str(error))
-    folder = emit_cuda(program_of(recurrent), tmp_path / "project")
+    folder = emit_cuda(program_of("recurrent"), tmp_path / "project")
     kernels = resources(build_cuda(folder, "sm_90"))
     names = " ".join(k.name for k in kernels)
     assert all(name in names for name in ("forward_kernel", "backward_kernel", "gradient_kernel", "update_kernel", "loss_kernel"))

@@ -19,7 +19,7 @@ BUILT = settings(deadline=None, suppress_health_check=list(HealthCheck), phases=
 SHARINGS = st.sampled_from([(None, None), (1, 1), (2, 8), (4, 1), (4, 8)])
 
 
-@settings(BUILT, max_examples=4)
+@settings(BUILT, max_examples=3)
 @given(any_graphs(), SHARINGS)
 def test_random_networks_are_trained_as_in_the_reference(graph, sharing):
     assume(any(True for _ in graph.of_type(Population)))
