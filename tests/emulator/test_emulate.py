@@ -102,9 +102,12 @@ int main(int argc, char **argv) {
   unsigned ipus = 0;
   bool model = false;
   po::options_description all("Options");
-  all.add_options()("help,h", "Shows this.")("ipus", po::value<unsigned>(&ipus)->default_value(1), "How many.")(
-      "model", po::bool_switch(&model)->default_value(false), "A model.")("sizes,s", po::value<std::vector<unsigned>>()->multitoken(), "Sizes.")(
-      "name", po::value<std::string>()->required(), "Name.")("file", po::value<std::string>(), "File.");
+  all.add_options()("help,h", "Shows this.")
+      ("ipus", po::value<unsigned>(&ipus)->default_value(1), "How many.")
+      ("model", po::bool_switch(&model)->default_value(false), "A model.")
+      ("sizes,s", po::value<std::vector<unsigned>>()->multitoken(), "Sizes.")
+      ("name", po::value<std::string>()->required(), "Name.")
+      ("file", po::value<std::string>(), "File.");
   po::positional_options_description positions;
   positions.add("file", 1);
   po::variables_map given;

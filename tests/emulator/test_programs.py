@@ -97,6 +97,7 @@ def test_machines_have_their_published_sizes(cases):
     ]  # fmt: skip
 
 
+@pytest.mark.skipif("SNNC_TEST_SANITIZER" in os.environ, reason="sanitizers take time")
 def test_ten_thousand_vertices_are_built_and_checked_within_two_seconds_each(cases):
     graph, engine = numbers(cases.run("large"))[0]
     assert graph < 2
