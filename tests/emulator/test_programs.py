@@ -49,6 +49,10 @@ def test_fields_of_all_kinds_are_connected_and_members_persist_until_loaded_agai
     assert (runs, picked, again) == ([6], [-9], [3])
 
 
+def test_rows_that_are_assigned_as_a_whole_are_copied_up_to_the_length_of_the_output(cases):
+    assert numbers(cases.run("programs", "rows")) == [[1, 2, 5, 6, 9, 10]]
+
+
 def test_initial_values_constants_and_copies_inside_a_variable(cases):
     t, out, copy = numbers(cases.run("programs", "values"))
     assert t == [3, 1, 1, 3]

@@ -313,6 +313,18 @@ void machines() {
   show(readBack<int>(e, "t", 2));
 }
 
+void rows() {
+  World w;
+  const Tensor in = w.variable(FLOAT, {3, 4}, "in"), out = w.variable(FLOAT, {3, 2}, "out");
+  const ComputeSet cs = w.graph.addComputeSet("rows");
+  w.vertex(cs, "CopyRows", {{"in", in.slice(1, 3, 1)}, {"out", out}});
+  Engine e(w.graph, Execute(cs));
+  e.load(w.device);
+  write(e, "in", ramp(12));
+  e.run();
+  show(readBack<float>(e, "out", 6));
+}
+
 /// How often memory is taken while a program of all kinds of steps runs, the first time aside.
 void countAllocations() {
   World w;
@@ -345,6 +357,6 @@ void countAllocations() {
 int main(int argc, char **argv) {
   return runScenario({{"vectorAdd", vectorAdd}, {"matvec", matvec}, {"halves", halves}, {"control", control}, {"streams", streams}, {"remotes", remotes},
                       {"fields", fields}, {"values", values}, {"printing", printing}, {"threads", threads}, {"summary", summary},
-                      {"machines", machines}, {"workers", workers}, {"allocations", countAllocations}},
+                      {"machines", machines}, {"workers", workers}, {"rows", rows}, {"allocations", countAllocations}},
                      argc, argv);
 }
