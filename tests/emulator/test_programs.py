@@ -99,10 +99,3 @@ def test_machines_have_their_published_sizes(cases):
     assert cases.run("programs", "machines").splitlines() == [
         "1216 262144 1600 6", "1472 638976 1330 6", "1472 638976 1850 6", "1 5888", "1 1",
     ]  # fmt: skip
-
-
-@pytest.mark.skipif("SNNC_TEST_SANITIZER" in os.environ, reason="sanitizers take time")
-def test_ten_thousand_vertices_are_built_and_checked_within_two_seconds_each(cases):
-    graph, engine = numbers(cases.run("large"))[0]
-    assert graph < 2
-    assert engine < 2
