@@ -21,9 +21,11 @@ REFERENCE = "reference"
 """The target that needs no machine: the NumPy backend."""
 CPU = "cpu"
 """The target that is the processor at hand: an emitted C++ program."""
+CUDA = "cuda"
+"""The target that is a GPU: an emitted CUDA program."""
 OPTIONS_FILE = "model/options.json"
 """Where a project keeps the options that it was compiled with."""
-UNPLACED = (REFERENCE, CPU)
+UNPLACED = (REFERENCE, CPU, CUDA)
 """Targets without tiles: there is no plan."""
 
 

@@ -29,7 +29,7 @@ from snnc.compiler.targets import load_target
 from snnc.errors import ProjectFolderError, StepsNeededError
 from snnc.graph_file import save_graph
 from snnc.loading import load_project
-from snnc.options import CPU, OPTIONS_FILE, UNPLACED, Options, to_data
+from snnc.options import CPU, CUDA, OPTIONS_FILE, UNPLACED, Options, to_data
 from snnc.ordering import Ordered, load_orders, map_orders, save_orders
 from snnc.parting import Mapped, Parter, Parts, load_parts, map_parts, save_parts
 
@@ -203,6 +203,10 @@ def write_project(compiled: Compiled, folder: Path) -> None:
         from snnc.backends.cpu.emit import emit_cpu
 
         emit_cpu(compiled.program, folder, compiled.options.steps, compiled.options.batch)
+    elif compiled.options.target == CUDA:
+        from snnc.backends.cuda.emit import emit_cuda
+
+        emit_cuda(compiled.program, folder, compiled.options.steps, compiled.options.batch)
     (folder / "model").mkdir(parents=True, exist_ok=True)
     if isinstance(compiled.parts, Ordered):
         save_orders(compiled.parts, folder)
