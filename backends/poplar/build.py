@@ -18,6 +18,8 @@ HEADERS: Final = (
     "gradient_windows.hpp",
     "indexed.hpp",
     "poplar_session.hpp",
+    "streaming.hpp",
+    "vertices.hpp",
 )
 LIBRARY: Final = "libsnnc_project.so"
 FLAGS: Final = ("-O1",)
