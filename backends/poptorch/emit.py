@@ -24,7 +24,10 @@ DOMAIN: Final = "snnc"
 """The domain of emitted operations."""
 SHARED: Final = {
     "snnc_files.hpp": "common/snnc_files.hpp",
-    **{name: f"poplar/{name}" for name in ("layout.hpp", "gradient_windows.hpp", "indexed.hpp", "streaming.hpp", "vertices.hpp", "codelets.cpp")},
+    **{
+        name: f"poplar/{name}"
+        for name in ("layout.hpp", "gradient_windows.hpp", "indexed.hpp", "streaming.hpp", "vertices.hpp", "codelets.cpp")
+    },
 }
 """Sources that the Poplar target emits too."""
 OWN: Final = ("views.hpp", "operation_graph.hpp", "network.hpp", "operation.cpp", "Makefile", "README.txt", "train.py")
@@ -76,17 +79,17 @@ def description(operation: Operation, name: str) -> Body:
     """``network.json``: what the modules of the package have to know; the author's names stand here alone."""
     program, plan, net = operation.program, operation.plan, operation.net
     kinds = {store.owner: store.kind for store in net.stores.values()}
-    records = [o.record for o in operation.outputs]
     return {
         "operation": name,
         "domain": DOMAIN,
         "steps": plan.steps,
         "batch": plan.batch,
         "inputs": [
-            {"name": i.id, "label": i.label, "shape": list(i.shape), "static": i.static, "kind": kinds.get(i.id, i.kind)} for i in program.inputs
+            {"name": i.id, "label": i.label, "shape": list(i.shape), "static": i.static, "kind": kinds.get(i.id, i.kind)}
+            for i in program.inputs
         ],
         "operation_inputs": [g.name for g in operation.given],
-        "operation_outputs": [{"name": r, "shape": [plan.batch, plan.steps, *o.shape]} for r, o in zip(records, operation.outputs, strict=True)],
+        "operation_outputs": [{"name": o.record, "shape": [plan.batch, plan.steps, *o.shape]} for o in operation.outputs],
         "outputs": [{"label": o.label, "shape": list(o.shape), **_shown(operation, o)} for o in program.outputs],
         "parameters": [
             {"name": p.name, "label": p.label, "shape": list(p.value.shape), "learned": p.name in operation.learned}

@@ -57,8 +57,8 @@ class Operation:
         target = self.plan.target
         if target.chips != 1:
             raise UnsupportedOnPopTorchError(
-                f"the plan spreads the network over {target.chips} IPUs of {target.name}, and a custom operation lies on one; compile for one "
-                "IPU (--target poptorch, or poptorch:bow): train.py replicates the whole model over several."
+                f"the plan spreads the network over {target.chips} IPUs of {target.name}, and a custom operation lies on one; compile for "
+                "one IPU (--target poptorch, or poptorch:bow): train.py replicates the whole model over several."
             )
         if self.plan.streamed != "off":
             raise UnsupportedOnPopTorchError(
@@ -169,7 +169,9 @@ def operation_context(operation: Operation) -> Body:
             "output": operation.outputs.index(output),
             "adjoint": f"d_{output.record}",
             "neurons": int(np.prod(output.shape)),
-            "gradients": [{"name": f"d_{name}", "input": numbers[name]} for name in operation.program.parameters if name in operation.learned],
+            "gradients": [
+                {"name": f"d_{name}", "input": numbers[name]} for name in operation.program.parameters if name in operation.learned
+            ],
         }
     return {
         "op_inputs": operation.given,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -126,6 +127,21 @@ def open_operation(
     if not handle:
         raise PopArtError(_message(runtime))
     return RunningOperation(runtime, handle)
+
+
+def load_operation(library: Path) -> None:
+    """Load a library, which registers its operations.
+
+    Raises
+    ------
+    PopArtError
+        It cannot be loaded.
+    """
+    _runtime()
+    try:
+        ctypes.CDLL(str(library))
+    except OSError as error:
+        raise PopArtError(f"the operation {str(library)!r} cannot be loaded: {error}") from None
 
 
 def _runtime() -> ctypes.CDLL:
