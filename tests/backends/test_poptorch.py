@@ -1,0 +1,139 @@
+"""Packages for PopTorch on the emulator: records, gradients and training equal those of the reference backend."""
+
+import copy
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from poptorch_packages import BATCH, CASES, STEPS, imported, package  # noqa: E402  # torch is an extra
+
+from snnc.backends.poptorch.engine import PopTorchEngine  # noqa: E402
+
+TRAINED = [name for name, case in CASES.items() if case[1] is not None]
+
+
+def tensors(case, inputs):
+    return [torch.from_numpy(array) for _, array in case.batch_first(inputs)]
+
+
+def assert_close(found, wanted, whole, name):
+    """Gradients and parameters, as the tests of the Poplar target measure them."""
+    assert np.linalg.norm(found - wanted) <= 1e-5 * max(np.linalg.norm(wanted), 0.05 * whole), name
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_records_of_the_module_equal_those_of_the_reference(name):
+    case = package(name)
+    with imported(case, "spiking_network") as [network]:
+        import poptorch
+
+        model = poptorch.inferenceModel(network.SpikingNetwork(), poptorch.Options())
+        for seed, density in ((0, 0.4), (1, 0.03), (2, 1.0)):
+            inputs, _ = case.data(seed, density)
+            wanted = case.reference().forward(inputs, {})
+            found = model(*tensors(case, inputs))
+            found = (found,) if len(case.program.outputs) == 1 else found
+            assert len(found) == len(wanted)
+            for output, record in zip(case.program.outputs, found, strict=True):
+                right = np.swapaxes(wanted[output.id], 0, 1)
+                scale = max(1.0, float(np.abs(right).max()))
+                np.testing.assert_allclose(record.numpy(), right, atol=1e-6 * scale, rtol=1e-5, err_msg=output.label)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_gradients_of_parameters_equal_those_of_the_reference(name):
+    case = package(name)
+    inputs, labels = case.data(3)
+    loss, wanted = case.reference().loss_and_gradients(inputs, labels)
+    with imported(case, "spiking_network") as [network]:
+        model = network.TrainedNetwork()
+        _, found = model(*tensors(case, inputs), torch.from_numpy(labels))
+        found.backward()
+        assert float(found.detach()) == pytest.approx(loss, rel=1e-5)
+        gradients = {n: p.grad.numpy() for n, p in model.network.named_parameters()}
+    assert gradients.keys() == set(case.operation.learned)
+    whole = np.sqrt(sum(float(np.square(wanted[n]).sum()) for n in gradients))
+    for n, gradient in gradients.items():
+        assert_close(gradient.reshape(wanted[n].shape), wanted[n], whole, n)
+        assert np.abs(gradient).max() > 0, n
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_five_training_steps_equal_those_of_the_reference(name):
+    case = package(name)
+    reference = case.reference()
+    with imported(case, "spiking_network", "train") as [network, script]:
+        import poptorch
+
+        model = network.TrainedNetwork()
+        trained = poptorch.trainingModel(model, poptorch.Options(), script.optimizer_of(model.network))
+        for step in range(5):
+            inputs, labels = case.data(step)
+            _, loss = trained(*tensors(case, inputs), torch.from_numpy(labels))
+            assert float(loss) == pytest.approx(reference.train_batch(inputs, labels, case.program.optimizer.lr), rel=1e-5), step
+        found = {n: p.detach().numpy() for n, p in model.network.named_parameters()}
+    wanted = reference.get_parameters()
+    for n, value in found.items():
+        assert_close(value.reshape(wanted[n].shape), wanted[n], 0.0, n)
+
+
+def test_accumulation_replicas_and_device_iterations_average_gradients():
+    """One call of 2 updates, each of 3 x 2 micro-batches: the mean of the reference's gradients moves the parameters."""
+    case = package("windows")
+    reference, rate = case.reference(), 0.05
+    batches = [case.data(10 + n) for n in range(12)]
+    for update in (batches[:6], batches[6:]):
+        gradients = [reference.loss_and_gradients(inputs, labels)[1] for inputs, labels in update]
+        values = reference.get_parameters()
+        reference.set_parameters({n: values[n] - rate * np.mean([g[n] for g in gradients], axis=0) for n in case.operation.learned})
+    with imported(case, "spiking_network") as [network]:
+        import poptorch
+
+        options = poptorch.Options().deviceIterations(2).replicationFactor(2)
+        options.Training.gradientAccumulation(3)
+        model = network.TrainedNetwork()
+        trained = poptorch.trainingModel(model, options, torch.optim.SGD(model.parameters(), lr=rate))
+        columns = zip(*(tensors(case, inputs) for inputs, _ in batches), strict=True)
+        record, loss = trained(*map(torch.cat, columns), torch.from_numpy(np.concatenate([labels for _, labels in batches])))
+        found = {n: p.detach().numpy() for n, p in model.network.named_parameters()}
+    assert (record.shape[:2], loss.shape) == ((2 * BATCH, STEPS), (2,)), "the last micro-batch of both replicas comes back"
+    wanted = reference.get_parameters()
+    for n in case.operation.learned:
+        assert_close(found[n].reshape(wanted[n].shape), wanted[n], 0.0, n)
+
+
+def test_a_pipeline_trains_like_one_ipu_and_needs_a_micro_batch_for_each_stage():
+    case = package("windows")
+    inputs, labels = case.data(4)
+    given = [torch.cat([t] * 3) for t in (*tensors(case, inputs), torch.from_numpy(labels))]
+    found = []
+    with imported(case, "spiking_network") as [network]:
+        import poptorch
+
+        for pipelined in (False, True):
+            options = poptorch.Options()
+            options.Training.gradientAccumulation(3)
+            model = network.TrainedNetwork(pipelined=pipelined)
+            poptorch.trainingModel(model, options, torch.optim.SGD(model.parameters(), lr=0.1))(*given)
+            found.append(copy.deepcopy(model.network.state_dict()))
+        options.Training.gradientAccumulation(2)
+        with pytest.raises(poptorch.Error, match="3 stages and gradientAccumulation is 2"):
+            poptorch.trainingModel(model, options, torch.optim.SGD(model.parameters(), lr=0.1))(*(t[: 2 * BATCH] for t in given))
+    assert all(torch.equal(value, found[1][n]) for n, value in found[0].items())
+
+
+def test_the_session_of_a_package_runs_the_operation():
+    case = package("several inputs")
+    engine = PopTorchEngine(case.program, case.plan, case.folder)
+    reference = case.reference()
+    inputs, _ = case.data(6)
+    for change in (0.0, 0.25):
+        values = {n: v + np.float32(change) for n, v in reference.get_parameters().items() if n in case.operation.learned}
+        for each in (engine, reference):
+            each.set_parameters(values)
+        found, wanted = engine.forward(inputs, {}), reference.forward(inputs, {})
+        for n in wanted:
+            np.testing.assert_allclose(found[n], wanted[n], rtol=1e-5, atol=1e-5 * np.abs(wanted[n]).max(), err_msg=n)
+    engine.close()
