@@ -30,7 +30,7 @@ CASES = {
     # Values, ids and a static input, further windows, one-to-one links, delays, an output that comes late.
     "several inputs": (several_inputs, Adam(1e-2), machine(3), {}, {"capacity": 1}),
     # Inputs as bits, populations in replicas, gradients that come back in windows.
-    "windows": (deep, SGD(1e-2, 0.9), machine(100), {"gradient_window": (-0.3, np.inf)}, {"gradients": "windowed"}),
+    "windows": (deep, SGD(1e-2, 0.9), machine(100), {"gradient_window": (-0.3, np.inf)}, {"gradients": "windowed", "quick": True}),
     # Names that would be code, an output that shows an input; nothing is trained.
     "hostile": (poplar_projects.hostile, None, machine(4), {}, {}),
 }

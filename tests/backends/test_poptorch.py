@@ -7,9 +7,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from poptorch_packages import BATCH, CASES, STEPS, imported, package  # noqa: E402  # torch is an extra
+from poplar_projects import several_inputs  # noqa: E402  # torch is an extra
+from poptorch_packages import BATCH, CASES, STEPS, imported, package  # noqa: E402
 
+from snnc.backends.errors import NotTrainableError  # noqa: E402
 from snnc.backends.poptorch.engine import PopTorchEngine  # noqa: E402
+from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError  # noqa: E402
+from snnc.compiling import open_engine_of  # noqa: E402
+from snnc.options import Options  # noqa: E402
+from snnc.project import Compiled  # noqa: E402
 
 TRAINED = [name for name, case in CASES.items() if case[1] is not None]
 
@@ -126,7 +132,8 @@ def test_a_pipeline_trains_like_one_ipu_and_needs_a_micro_batch_for_each_stage()
 
 def test_the_session_of_a_package_runs_the_operation():
     case = package("several inputs")
-    engine = PopTorchEngine(case.program, case.plan, case.folder)
+    engine = open_engine_of(Compiled(several_inputs(np.random.default_rng(3)), Options("poptorch"), case.program, case.plan), case.folder)
+    assert isinstance(engine, PopTorchEngine)
     reference = case.reference()
     inputs, _ = case.data(6)
     for change in (0.0, 0.25):
@@ -136,4 +143,8 @@ def test_the_session_of_a_package_runs_the_operation():
         found, wanted = engine.forward(inputs, {}), reference.forward(inputs, {})
         for n in wanted:
             np.testing.assert_allclose(found[n], wanted[n], rtol=1e-5, atol=1e-5 * np.abs(wanted[n]).max(), err_msg=n)
+    with pytest.raises(NotTrainableError, match="trained by PyTorch"):
+        engine.train_batch(inputs, np.zeros(BATCH, int), 0.1)
+    with pytest.raises(UnsupportedOnPopTorchError, match="same states"):
+        engine.forward(inputs, {("p0", "s0"): np.zeros((BATCH, 8), np.float32)})
     engine.close()
