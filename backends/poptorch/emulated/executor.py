@@ -10,7 +10,7 @@ from snnc.backends.poptorch.emulated.operations import Emulator
 from snnc.backends.poptorch.emulated.options import Error, Options, OutputMode
 
 
-class DataLoader(torch.utils.data.DataLoader[Any]):
+class DataLoader(torch.utils.data.DataLoader[Any]):  # type: ignore[misc]  # torch is an extra, without types here
     """See ``poptorch.DataLoader``: a batch holds the samples of all micro-batches of a call."""
 
     def __init__(
@@ -64,7 +64,8 @@ class PoplarExecutor:
     def _split(self, tensor: torch.Tensor, number: int) -> tuple[torch.Tensor, ...]:
         if tensor.ndim == 0 or tensor.shape[0] % number:
             raise Error(f"a tensor of shape {tuple(tensor.shape)} cannot be dealt to {number} micro-batches of one size")
-        return torch.chunk(tensor, number)
+        parts: tuple[torch.Tensor, ...] = torch.chunk(tensor, number)
+        return parts
 
     def _updated(self, batches: list[tuple[torch.Tensor, ...]]) -> list[Any]:
         assert self._optimizer is not None, "only training updates"
@@ -74,7 +75,7 @@ class PoplarExecutor:
             results.append(self._run(batch))
             if not self._emulator.losses:
                 raise Error("the model marks no loss; give it to poptorch.identity_loss, or use a loss of torch.nn through it")
-            (self._emulator.losses[-1].sum() / len(batches)).backward()  # type: ignore[no-untyped-call]  # torch
+            (self._emulator.losses[-1].sum() / len(batches)).backward()
         self._optimizer.step()
         return [_detached(result) for result in results]
 

@@ -41,11 +41,11 @@ class Emulator:
                 raise Error(f"the attribute {key!r} is {value!r}; the stand-in of PopTorch takes ASCII strings")
         if wrong := [str(t.dtype) for t in (*inputs, *example_outputs) if t.dtype != torch.float32]:
             raise Error(f"the stand-in of PopTorch passes 32-bit floats to custom operations, not {wrong[0]}")
-        key = (domain, name, domain_version, tuple(sorted(given.items())), tuple(tuple(t.shape) for t in inputs))
-        if key not in self.operations:
+        wanted = (domain, name, domain_version, tuple(sorted(given.items())), tuple(tuple(t.shape) for t in inputs))
+        if wanted not in self.operations:
             shapes = [tuple(t.shape) for t in inputs]
-            self.operations[key] = open_operation(domain, name, domain_version, given, shapes, machine=self.machine, tiles=self.tiles)
-        operation = self.operations[key]
+            self.operations[wanted] = open_operation(domain, name, domain_version, given, shapes, machine=self.machine, tiles=self.tiles)
+        operation = self.operations[wanted]
         if operation.shapes != tuple(tuple(t.shape) for t in example_outputs):
             raise Error(f"example_outputs of {name} do not have the shapes {operation.shapes} that its setup() says")
         return list(_Custom.apply(self, operation, *inputs))
@@ -70,7 +70,7 @@ class Emulator:
         return self.running
 
 
-class _Custom(torch.autograd.Function):
+class _Custom(torch.autograd.Function):  # type: ignore[misc]  # torch is an extra, without types here
     """A custom operation and its gradient as PyTorch calls them."""
 
     @staticmethod
