@@ -7,6 +7,7 @@ from typing import Final
 
 from snnc.backends.moments import moments
 from snnc.backends.poplar.gradient_windows import REDUCE
+from snnc.backends.poplar.indexed import SHARED_SUMS
 from snnc.backends.poplar.losses import loss_sets
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parameters import WEIGHT_ROWS
@@ -78,7 +79,7 @@ def programs(net: Network, assembly: Assembly) -> list[str]:
     if not net.training:
         return [*lines, f"return {{{start}, forward}};"]
     losses = ", ".join(f"Execute({name})" for name in loss_sets(net))
-    update = ", ".join(f"Execute({name})" for name in [*gradient_sums(net), "update_parameters"])
+    update = ", ".join([*gradient_sums(net), "Execute(update_parameters)"])
     return [
         *lines,
         f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), backward, {update}, refresh}};",
@@ -92,10 +93,10 @@ def start_program(net: Network) -> str:
 
 
 def gradient_sums(net: Network) -> list[str]:
-    """Compute sets that sum gradients before parameters are updated, in order."""
+    """C++ programs that sum gradients before parameters are updated, in order."""
     shared = any(net.weight_gradient(id_) for id_ in net.indexed)
     replicated = any(p.replicas > 1 for p in net.plan.populations)
-    return [*(["sum_private_gradients"] if replicated or shared else []), *(["sum_shared_gradients"] if shared else [])]
+    return [*(["Execute(sum_private_gradients)"] if replicated or shared else []), *([SHARED_SUMS] if shared else [])]
 
 
 def sequences(net: Network, assembly: Assembly) -> list[str]:
@@ -115,6 +116,8 @@ def sequences(net: Network, assembly: Assembly) -> list[str]:
     lines += ["forward_step.add(Execute(forward_neurons));", *_forward(net, assembly)]
     if not net.training:
         return lines
+    if SHARED_SUMS in gradient_sums(net):
+        lines += [*_begun(assembly, SHARED_SUMS), f"{SHARED_SUMS}.add(Execute(sum_shared_gradients));"]
     reduced = f", Execute({REDUCE})" if any(bus.gradient is not None for bus in net.plan.buses) else ""
     lines += [f"Sequence backward_step{{Execute(relay_backward), Execute(backward_neurons){reduced}}};"]
     if net.backward_rounds:

@@ -8,13 +8,14 @@ from typing import Final
 
 from snnc.backends.emulator.build import compile_program, compiler, library
 from snnc.backends.emulator.toolchain import cache_dir, compiler_version, digest, machine_id, publish, scratch_beside
+from snnc.backends.poplar.build import SMALL_TABLES, TABLES
 
 POPART: Final = Path(__file__).resolve().parent / "popart"
 """The stand-in: headers and sources."""
 RUNTIME: Final = "libpopart.so"
 OPERATION: Final = "libspiking_network.so"
 RUNTIME_FLAGS: Final = ("-O1", "-Wall", "-Wextra", "-Wl,-soname,libpopart.so")
-OPERATION_FLAGS: Final = ("-O1", "-DONNX_NAMESPACE=onnx")
+OPERATION_FLAGS: Final = ("-DONNX_NAMESPACE=onnx",)
 
 
 def include_dir() -> Path:
@@ -47,9 +48,10 @@ def build_operation(folder: Path) -> Path:
     """
     folder = Path(folder)
     runtime = popart_library()
-    target = _place("operation", [*sorted(folder.glob("*.hpp")), folder / "operation.cpp", *_headers()], OPERATION_FLAGS)
+    flags = ("-O0" if (folder / TABLES).stat().st_size <= SMALL_TABLES else "-O1", *OPERATION_FLAGS)
+    target = _place("operation", [*sorted(folder.glob("*.hpp")), folder / "operation.cpp", *_headers()], flags)
     link = (str(runtime), f"-Wl,-rpath,{runtime.parent}")
-    return _built(target, OPERATION, [folder / "operation.cpp"], (*OPERATION_FLAGS, f"-I{include_dir()}"), link)
+    return _built(target, OPERATION, [folder / "operation.cpp"], (*flags, f"-I{include_dir()}"), link)
 
 
 def _headers() -> list[Path]:

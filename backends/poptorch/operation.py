@@ -155,7 +155,7 @@ def _programs(net: Network, assembly: Assembly) -> list[str]:
     lines, start = sequences(net, assembly), start_program(net)
     if not net.training:
         return [*lines, f"return {{Sequence{{{start}, forward}}}};"]
-    sums = ", ".join(f"Execute({name})" for name in [*gradient_sums(net), SUM])
+    sums = ", ".join([*gradient_sums(net), f"Execute({SUM})"])
     return [*lines, f"return {{Sequence{{{start}, forward}}, Sequence{{{start}, forward, backward, {sums}}}}};"]
 
 
