@@ -12,7 +12,7 @@ class UnsupportedOnPopTorchError(SnncError):
 
 
 class PopTorchFolderError(SnncError):
-    """A folder holds a package for PopTorch, which has no session of its own."""
+    """A folder holds no package that the PopTorch target wrote."""
 
     code = "SNNC-E421"
 
