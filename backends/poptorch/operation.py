@@ -128,7 +128,12 @@ def assemble(operation: Operation) -> tuple[Assembly, Body]:
     context = network_context(net, assembly, _programs(net, assembly))
     kept = [s for s in context["compute_sets"] if not s["name"].startswith("loss_") and s["name"] != "update_parameters"]
     sums = [{"name": SUM, "title": "U1 gradients"}] if net.training else []
-    return assembly, {**context, "compute_sets": kept + sums, "extras": extras}
+    parameters = [line for line in assembly.tensors if " SNNC_PARAMETER," in line]
+    places = [
+        line.replace("tensor(", "place(", 1).replace(" SNNC_PARAMETER,", "", 1).removesuffix(", true);") + ");" for line in parameters
+    ]
+    placed = frozenset(line.split('"')[1] for line in parameters)
+    return assembly, {**context, "compute_sets": kept + sums, "extras": extras, "places": places, "placed": placed}
 
 
 def _sum_for_update(assembly: Assembly) -> None:

@@ -7,12 +7,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from poplar_projects import several_inputs  # noqa: E402  # torch is an extra
+from nets import dense  # noqa: E402  # torch is an extra
+from poplar_projects import machine, several_inputs  # noqa: E402
 from poptorch_packages import BATCH, CASES, STEPS, imported, package  # noqa: E402
 
 from snnc.backends.errors import NotTrainableError  # noqa: E402
+from snnc.backends.poptorch.emit import emit_poptorch  # noqa: E402
 from snnc.backends.poptorch.engine import PopTorchEngine  # noqa: E402
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError  # noqa: E402
+from snnc.backends.reference.engine import ReferenceEngine  # noqa: E402
+from snnc.compiler.lower import lower  # noqa: E402
+from snnc.compiler.mapping import make_plan  # noqa: E402
 from snnc.compiling import open_engine_of  # noqa: E402
 from snnc.options import Options  # noqa: E402
 from snnc.project import Compiled  # noqa: E402
@@ -148,3 +153,14 @@ def test_the_session_of_a_package_runs_the_operation():
     with pytest.raises(UnsupportedOnPopTorchError, match="same states"):
         engine.forward(inputs, {("p0", "s0"): np.zeros((BATCH, 8), np.float32)})
     engine.close()
+
+
+def test_parameters_lie_where_the_network_reads_them(tmp_path):
+    """Spread as PopART lays what no operation creates, each of 20,000 weights of a tile would be a fragment of its own: 720 KB of code."""
+    graph = dense(np.random.default_rng(0), inputs=400, hidden=200)
+    program = lower(graph, steps=2)
+    plan = make_plan(program, machine(4), steps=2, batch=2)
+    engine = PopTorchEngine(program, plan, emit_poptorch(program, plan, tmp_path / "package"))
+    inputs = {"x0": np.random.default_rng(1).random((2, 2, 400)).astype(np.float32)}
+    found, wanted = engine.forward(inputs, {}), ReferenceEngine(program).forward(inputs, {})
+    assert all(np.allclose(found[n], wanted[n], atol=1e-5) for n in wanted)

@@ -46,11 +46,13 @@ public:
       : op(std::move(made)), version(machine), tiles(tile_number), device(device_of(machine, tile_number)), graph(device.getTarget()),
         lowering(graph) {}
 
-  void lower() {
+  /// `forward`: the operation whose gradient this is; what both read lies as that operation chooses.
+  void lower(Op *forward = nullptr) {
     op->setup();
-    for (const auto &[index, info] : op->inputs)
-      lowering.inputs.emplace(index, input(index, info));
     opx = popart::popx::OpxManager::createOpx(op.get(), &lowering);
+    const auto first = forward ? popart::popx::OpxManager::createOpx(forward, &lowering) : nullptr;
+    for (const auto &[index, info] : op->inputs)
+      lowering.inputs.emplace(index, input(index, info, first.get()));
     poplar::program::Sequence program;
     opx->grow(program);
     for (const auto &[index, info] : op->outputs) {
@@ -89,16 +91,35 @@ private:
 
   static std::size_t bytes(const TensorInfo &info) { return static_cast<std::size_t>(info.nelms()) * 4; }
 
-  /// An input lies in equal parts on all tiles, as PopART lays it where no operation creates it.
-  poplar::Tensor input(int index, const TensorInfo &info) {
+  poplar::Tensor input(int index, const TensorInfo &info, const popart::popx::Opx *first) {
     const std::string name = "in" + std::to_string(index);
+    const popart::popx::Opx *maker = opx.get();
+    int at = index;
+    if (first)
+      for (const popart::GradInOutMapper &each : op->gradInputInfo())
+        if (each.iGrad == index && each.type == popart::GradOpInType::In) {
+          maker = first;
+          at = each.iNonGrad;
+        }
+    const poplar::Tensor made = creates(*maker, at) ? maker->createInput(at, poplar::DebugNameAndId(name)) : spread(name, info);
+    if (made.shape() != info.shape_szt())
+      throw popart::error("{} creates input {} with another shape", op->opid, index);
+    graph.createHostWrite(name, made);
+    graph.createHostRead(name, made);
+    return made;
+  }
+
+  static bool creates(const popart::popx::Opx &maker, int index) {
+    return maker.getInputCreatorType(index) == popart::popx::InputCreatorType::CanCreate && maker.mustExistBeforeCreate(index).empty();
+  }
+
+  /// Equal parts on all tiles, as PopART lays a tensor that no operation creates.
+  poplar::Tensor spread(const std::string &name, const TensorInfo &info) {
     const poplar::Tensor made = graph.addVariable(type_of(info), info.shape_szt(), name);
     const poplar::Tensor flat = made.flatten();
     const std::size_t n = flat.numElements(), number = graph.getTarget().getNumTiles(), each = std::max<std::size_t>((n + number - 1) / number, 32);
     for (std::size_t begin = 0, tile = 0; begin < n; begin += each, ++tile)
       graph.setTileMapping(flat.slice(begin, std::min(begin + each, n)), static_cast<unsigned>(tile));
-    graph.createHostWrite(name, made);
-    graph.createHostRead(name, made);
     return made;
   }
 };
@@ -150,7 +171,7 @@ void *snnc_popart_open_gradient(void *forward) {
     auto running = std::make_unique<Running>(std::move(found[0]), of->version, of->tiles);
     for (const popart::GradInOutMapper &each : running->op->gradInputInfo())
       running->op->inputs[each.iGrad] = each.type == popart::GradOpInType::In ? of->op->inInfo(each.iNonGrad) : of->op->outInfo(each.iNonGrad);
-    running->lower();
+    running->lower(of->op.get());
     return running.release();
   });
 }

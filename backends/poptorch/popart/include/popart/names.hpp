@@ -14,6 +14,7 @@ using OutIndex = int;
 using OpDomain = std::string;
 using OpType = std::string;
 using OpVersion = unsigned;
+using TensorId = std::string;
 
 } // namespace popart
 

@@ -4,10 +4,12 @@
 
 #include <popart/op.hpp>
 #include <popart/popx/devicex.hpp>
+#include <popart/popx/inputcreatortype.hpp>
 
 #include <poplar/DebugContext.hpp>
 #include <poplar/Program.hpp>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,15 @@ public:
   virtual ~Opx() = default;
 
   virtual void grow(poplar::program::Sequence &) const = 0;
+
+  /// Whether the operation lays out an input itself, by createInput(); mustExistBeforeCreate() then names tensors that it needs for that.
+  virtual InputCreatorType getInputCreatorType(InIndex) const { return InputCreatorType::Deadend; }
+  virtual poplar::Tensor createInput(InIndex index, const poplar::DebugNameAndId &) const {
+    throw error("{} cannot create its input {}", op_p->opid, index);
+  }
+  virtual std::set<TensorId> mustExistBeforeCreate(int index) const {
+    throw error("{} cannot say which tensors must exist to create its input {}", op_p->opid, index);
+  }
 
   poplar::Graph &graph() const { return dv_p->graph; }
   const poplar::Tensor &getInTensor(InIndex index) const { return dv_p->inputs.at(index); }
