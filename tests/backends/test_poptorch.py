@@ -135,6 +135,41 @@ def test_a_pipeline_trains_like_one_ipu_and_needs_a_micro_batch_for_each_stage()
     assert all(torch.equal(value, found[1][n]) for n, value in found[0].items())
 
 
+def test_the_package_is_a_layer_of_a_larger_model():
+    """A head of PyTorch behind it, each on an IPU of its own, and a model that marks no loss or has three IPUs is refused."""
+    case = package("windows")
+    inputs, labels = case.data(5)
+    with imported(case, "spiking_network") as [network]:
+        import poptorch
+
+        class Model(torch.nn.Module):
+            def __init__(self, ipu, marked=True):
+                super().__init__()
+                self.network = network.SpikingNetwork()
+                self.head = poptorch.BeginBlock(torch.nn.Linear(4, 4), ipu_id=ipu)
+                self.marked = marked
+
+            def forward(self, spikes, labels):
+                with poptorch.Block(ipu_id=0):
+                    records = self.network(spikes)
+                loss = torch.nn.functional.cross_entropy(self.head(records.mean(1)), labels)
+                return poptorch.identity_loss(loss, "none") if self.marked else loss
+
+        options = poptorch.Options()
+        options.Training.gradientAccumulation(3)
+        given = [torch.cat([t] * 3) for t in (*tensors(case, inputs), torch.from_numpy(labels))]
+        model = Model(1)
+        before = copy.deepcopy(model.state_dict())
+        first, *_, last = (
+            float(poptorch.trainingModel(model, options, torch.optim.SGD(model.parameters(), lr=0.05))(*given)) for _ in range(4)
+        )
+        assert last < first
+        assert {n for n, p in model.named_parameters() if not torch.equal(p, before[n])} == {n for n, _ in model.named_parameters()}
+        for wrong, message in ((Model(2), "3 IPUs; their number has to be a power of two"), (Model(1, marked=False), "marks no loss")):
+            with pytest.raises(poptorch.Error, match=message):
+                poptorch.trainingModel(wrong, options, torch.optim.SGD(wrong.parameters(), lr=0.1))(*given)
+
+
 def test_the_session_of_a_package_runs_the_operation():
     case = package("several inputs")
     engine = open_engine_of(Compiled(several_inputs(np.random.default_rng(3)), Options("poptorch"), case.program, case.plan), case.folder)

@@ -87,6 +87,26 @@ def test_without_poptorch_the_package_says_what_is_missing(tmp_path):
     assert "python -m snnc.emulated_poptorch train.py" in found.stderr
 
 
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+def test_make_builds_one_library_from_the_operation(tmp_path):
+    """What the Makefile asks of a compiler: flags and libraries as the user guide of PopART names them."""
+    folder, said = tmp_path / "package", tmp_path / "said"
+    shutil.copytree(package("hostile").folder, folder)
+    compiler = tmp_path / "compiler"
+    compiler.write_text(f'#!/bin/sh\necho "$@" > {said}\ntouch build/libspiking_network.so\n')
+    compiler.chmod(0o755)
+    call = ["make", f"CXX={compiler}", "CPPFLAGS=-I/else"]
+    subprocess.run(call, cwd=folder, check=True, timeout=60, stdout=subprocess.DEVNULL)
+    words = set(said.read_text().split())
+    assert {"-std=c++17", "-shared", "-fPIC", "-DONNX_NAMESPACE=onnx", "-I/else", "operation.cpp", "-lpopart", "-lpoplar"} <= words
+    said.unlink()
+    subprocess.run(call, cwd=folder, check=True, timeout=60, stdout=subprocess.DEVNULL)
+    assert not said.exists(), "nothing is built twice"
+    (folder / "layout.hpp").touch()
+    subprocess.run(call, cwd=folder, check=True, timeout=60, stdout=subprocess.DEVNULL)
+    assert said.exists(), "a changed header builds it again"
+
+
 def test_the_script_trains_on_the_emulator(tmp_path, capsys, monkeypatch):
     case = package("windows")
     random = np.random.default_rng(0)

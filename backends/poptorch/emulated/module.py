@@ -39,6 +39,7 @@ def make_poptorch(machine: str = "ipu2", tiles: int = 0) -> ModuleType:
         "identity_loss": emulator.identity_loss,
         "isRunningOnIpu": emulator.is_running,
         "Block": partial(Block, emulator),
+        "BeginBlock": emulator.begin_block,
         "trainingModel": training_model,
         "inferenceModel": inference_model,
         **{c.__name__: c for c in (DataLoader, PoplarExecutor, options.Options, options.OutputMode, options.AutoStage, options.Error)},

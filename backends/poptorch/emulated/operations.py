@@ -65,6 +65,16 @@ class Emulator:
         self.losses.append(loss)
         return loss
 
+    def enter(self, ipu: int | None) -> None:
+        """Note that what follows lies on an IPU."""
+        if ipu is not None and self.blocks[-1:] != [ipu]:
+            self.blocks.append(ipu)
+
+    def begin_block(self, layer: torch.nn.Module, user_id: str | int | None = None, ipu_id: int | None = None) -> torch.nn.Module:
+        """See ``poptorch.BeginBlock``: `layer` and what follows it lie on one IPU."""
+        layer.register_forward_pre_hook(lambda *_: self.enter(ipu_id))
+        return layer
+
     def is_running(self) -> bool:
         """See ``poptorch.isRunningOnIpu``."""
         return self.running
@@ -107,8 +117,7 @@ class Block:
         self._emulator, self._ipu = emulator, ipu_id
 
     def __enter__(self) -> Block:
-        if self._ipu is not None and self._emulator.blocks[-1:] != [self._ipu]:
-            self._emulator.blocks.append(self._ipu)
+        self._emulator.enter(self._ipu)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
