@@ -20,9 +20,9 @@ from snnc.compiler.indexed.tables import Tables
 from snnc.compiler.mapping.indexed import IndexedConnection
 
 SIDE_TABLES: Final = 6
+"""Tables of plan.bin for one side of a connection."""
 SHARED_SUMS: Final = "shared_sums"
 """The sequence in which workers add up what groups hold of gradients."""
-"""Tables of plan.bin for one side of a connection."""
 _TYPES: Final = {2: ("unsigned short", "poplar::UNSIGNED_SHORT"), 4: ("unsigned", "poplar::UNSIGNED_INT")}
 
 
