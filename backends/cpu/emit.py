@@ -38,6 +38,8 @@ FIXED: Final = (
     "maximum.cpp",
     "convolution.hpp",
     "convolution.cpp",
+    "readout.hpp",
+    "readout.cpp",
     "cpu_session.hpp",
     "cpu_session.cpp",
     "math.hpp",

@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+from snnc.compiler.near import near_bounds
 from snnc.compiler.step_operations import (
+    DenseInputGradient,
     Fill,
     InputGradient,
     NeuronAdjoint,
@@ -75,6 +77,18 @@ class Storage:
             for op in self.program.backward
         )
         return Kept(max(delays, default=0), listed, max(row_delays, default=0) + 1, history, bool(by_rows))
+
+    @cached_property
+    def near(self) -> dict[str, tuple[str, str]]:
+        """Outputs of which few neurons take gradient, and which dense connections read: buffer to population and canonical output."""
+        found = {}
+        wanted = {op.source.buffer for op in self.program.backward if isinstance(op, DenseInputGradient)}
+        for info in self.program.populations:
+            step = next(op for op in self.program.forward if isinstance(op, NeuronStep) and op.population == info.id)
+            for output, buffer in zip(info.kernel.outputs, step.outputs, strict=True):
+                if buffer in wanted and near_bounds(info, output) is not None:
+                    found[buffer] = (info.id, output)
+        return found
 
     def bytes_per_step(self) -> int:
         """Bytes that a sequence takes at most for each step and sample, lists that are full aside; the adjoint of a record among them."""
