@@ -117,3 +117,9 @@ class TrainingOptionError(SessionError):
     """A number of epochs, a batch size or a learning rate is out of range."""
 
     code = "SNNC-E519"
+
+
+class EventsError(SessionError):
+    """Events are not rows of neurons that fire, each once."""
+
+    code = "SNNC-E533"

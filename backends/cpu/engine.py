@@ -13,6 +13,7 @@ import numpy as np
 from snnc.backends.cpu.build import build_cpu
 from snnc.backends.engine import Array, Initial
 from snnc.backends.errors import MemoryNeededError
+from snnc.backends.events import Events, Given
 from snnc.backends.native import NativeSession
 from snnc.backends.native_engine import NativeEngine
 
@@ -29,6 +30,8 @@ class CpuEngine(NativeEngine):
     """
 
     batch: int | None = None
+    takes_events = True
+    """Inputs may be :class:`~snnc.backends.events.Events`."""
 
     def __init__(self, library: Path, folder: Path, threads: int | None = None) -> None:
         self.description: dict[str, Any] = json.loads((folder / "project.json").read_text())
@@ -88,7 +91,7 @@ class CpuEngine(NativeEngine):
             self.session.refresh()
             self._defaults = {}
 
-    def _set_inputs(self, inputs: Mapping[str, Array]) -> None:
+    def _set_inputs(self, inputs: Mapping[str, Given]) -> None:
         steps, batch = next(iter(inputs.values())).shape[:2]
         self._check_memory(steps, batch)
         for name, value in (("steps", steps), ("batch", batch), ("resume", 0)):
@@ -105,9 +108,13 @@ class CpuEngine(NativeEngine):
                 f"{there / 2**30:.1f} GiB. Take a smaller batch or fewer steps."
             )
 
-    def _set_arrays(self, inputs: Mapping[str, Array]) -> None:
+    def _set_arrays(self, inputs: Mapping[str, Given]) -> None:
         for info in self.description["inputs"]:
-            self.session.set(info["tensor"], inputs[info["tensor"]])
+            given = inputs[info["tensor"]]
+            if isinstance(given, Events):
+                self.session.set_events(info["tensor"], given.begin, given.ids)
+            else:
+                self.session.set(info["tensor"], given)
 
     def _records(self) -> dict[str, Array]:
         found = {}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import snnc
+from snnc.backends.events import Events
 from snnc.benchmarks.cpu.network import labelled, labels, network, training
 from snnc.benchmarks.cpu.problem import Problem
 from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE, Dense, Workload
@@ -27,7 +29,7 @@ class Engine:
     """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
 
     def __init__(self, problem: Problem, mode: str, variant: str) -> None:
-        if mode not in ("exact", "window"):
+        if mode not in ("exact", "window", "events"):
             raise NotImplementedError(f"this version of snnc has no mode {mode!r}")
         workload = problem.workload
         window = GRADIENT_WINDOW if mode == "window" else None
@@ -35,7 +37,9 @@ class Engine:
         self._start = labelled(workload, problem.weights)
         self._session.load_state_dict(self._start, strict=False)
         program = self._session.program
-        self._inputs, self._y = {program.inputs[0].id: problem.x}, problem.y
+        x = Events.from_dense(problem.x) if mode == "events" else problem.x
+        self._inputs: dict[str, Any] = {program.inputs[0].id: x}
+        self._y = problem.y
         names = {p.label: name for name, p in program.parameters.items()}
         self._parameters = {name: names[label] for name, label in labels(workload).items()}
 
