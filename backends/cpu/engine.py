@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from snnc.backends.cpu.build import build_cpu
+from snnc.backends.cpu.memory import segment_for
 from snnc.backends.engine import Array, Initial
 from snnc.backends.errors import MemoryNeededError
 from snnc.backends.events import Events, Given
@@ -27,13 +28,15 @@ class CpuEngine(NativeEngine):
         What :func:`~snnc.backends.cpu.build.build_cpu` made, and the project.
     threads
         How many own samples; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all processors.
+    memory
+        Bytes that a training step may take; where it needs more, histories are kept between checkpoints only.
     """
 
     batch: int | None = None
     takes_events = True
     """Inputs may be :class:`~snnc.backends.events.Events`."""
 
-    def __init__(self, library: Path, folder: Path, threads: int | None = None) -> None:
+    def __init__(self, library: Path, folder: Path, threads: int | None = None, memory: int | None = None) -> None:
         self.description: dict[str, Any] = json.loads((folder / "project.json").read_text())
         self.session = NativeSession(library, folder)
         self.steps: int | None = self.description["fixed_steps"]
@@ -41,6 +44,8 @@ class CpuEngine(NativeEngine):
         self._stepped = True
         self._defaults: dict[str, Array] = {}
         """Initial values that the last sequence changed, as they were before."""
+        self.memory = memory
+        self._segments: dict[tuple[int, int], int] = {}
         if threads is not None:
             self._setting("threads", threads)
 
@@ -94,9 +99,18 @@ class CpuEngine(NativeEngine):
     def _set_inputs(self, inputs: Mapping[str, Given]) -> None:
         steps, batch = next(iter(inputs.values())).shape[:2]
         self._check_memory(steps, batch)
-        for name, value in (("steps", steps), ("batch", batch), ("resume", 0)):
+        for name, value in (("steps", steps), ("batch", batch), ("segment", self._segment(steps, batch)), ("resume", 0)):
             self._setting(name, value)
         self._set_arrays(inputs)
+
+    def _segment(self, steps: int, batch: int) -> int:
+        """Steps between two checkpoints; 0: there are none."""
+        if self.memory is None or not self.description["training"]:
+            return 0
+        if (steps, batch) not in self._segments:
+            found = segment_for(self.description, steps, batch, self.memory)
+            self._segments[steps, batch] = 0 if found == steps else found
+        return self._segments[steps, batch]
 
     def _check_memory(self, steps: int, batch: int) -> None:
         """Refuse a sequence that the machine's memory cannot hold, before any of it is taken."""
@@ -140,7 +154,7 @@ def _initial_tensor(population: str, place: str) -> str:
     return f"{place}_initial" if place.startswith(f"{population}_") else f"{population}_{place}_initial"
 
 
-def open_engine(folder: Path, threads: int | None = None) -> CpuEngine:
+def open_engine(folder: Path, threads: int | None = None, memory: int | None = None) -> CpuEngine:
     """Build the project in `folder` if needed and load it.
 
     Raises
@@ -148,4 +162,4 @@ def open_engine(folder: Path, threads: int | None = None) -> CpuEngine:
     ToolMissingError, BuildError
         There is no C++ compiler, or it refuses the project.
     """
-    return CpuEngine(build_cpu(folder), Path(folder), threads)
+    return CpuEngine(build_cpu(folder), Path(folder), threads, memory)

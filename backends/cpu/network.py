@@ -188,12 +188,12 @@ def _layout(storage: Storage, trains: bool) -> list[str]:
         lines += [f"{n}.resize(1, batch);" for n in op.currents]
         for state, n in zip(kernel.states, op.states, strict=True):
             kept = trains and state in kernel.history and op.population in adjoints
-            lines.append(f"{n}.resize({'training ? steps + 1 : 1' if kept else 1}, batch);")
+            lines.append(f"{n}.resize({'training ? segment + 1 : 1' if kept else 1}, batch);")
         for n in op.outputs:
             whole, ring = storage.kept(n).slots(trains), storage.kept(n).slots(False)
             lines.append(f"{n}.rows.resize({ring if whole == ring else f'training ? {whole} : {ring}'}, batch);")
         lines += [f"{n}_near.rows.resize(1, batch);" for n in op.outputs if trains and n in storage.near]
-        lines += [f"{n}.resize({'training ? steps : 1' if trains else 1}, batch);" for n in op.saved]
+        lines += [f"{n}.resize({'training ? segment : 1' if trains else 1}, batch);" for n in op.saved]
         if op.population in adjoints:
             lines.append("if (training) {")
             lines += [f"  d_{n}.resize(block, batch);" for n in op.currents] + [f"  d_{n}.resize(1, batch);" for n in op.states]

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from snnc.backends.assignments import needed, reads
+from snnc.backends.cpu.storage import LINE
 from snnc.backends.names import comment_text
 from snnc.backends.printing import c_assignments
 from snnc.compiler.expression import Assignment, Number, Symbol, call
 from snnc.compiler.near import argument_name, near_bounds, with_arguments
 from snnc.compiler.step_program import PopulationInfo
-
-LINE: Final = 16
-"""Numbers of a cache line: rows are filled up to whole ones (``vectors.hpp``)."""
 
 
 def stride(size: int) -> int:

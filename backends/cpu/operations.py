@@ -136,8 +136,8 @@ class Statements:
     @add.register
     def _neuron_step(self, op: NeuronStep) -> None:
         self.forward.append(self.neuron_call(op))
-        self.forward += [f"{o}.list_rows(w, t);" for o in op.outputs if self.storage.kept(o).listed]
-        self.forward += [f"if (training) {o}_near.list_rows(w, t);" for o in self._near(op)]
+        self.forward += [f"if (!again) {o}.list_rows(w, t);" for o in op.outputs if self.storage.kept(o).listed]
+        self.forward += [f"if (training && !again) {o}_near.list_rows(w, t);" for o in self._near(op)]
 
     def neuron_call(self, op: NeuronStep) -> str:
         """Statement that runs a step of a population."""

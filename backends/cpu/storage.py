@@ -23,6 +23,9 @@ from snnc.compiler.step_operations import (
 )
 from snnc.compiler.step_program import StepProgram
 
+LINE = 16
+"""Numbers of a cache line: rows are filled up to whole ones (``vectors.hpp``)."""
+
 
 @dataclass(frozen=True)
 class Kept:
@@ -50,7 +53,7 @@ class Kept:
 
     def slots(self, trained: bool) -> str:
         """C++ expression of the number of slots."""
-        return f"steps + {self.past}" if trained and self.history else str(self.ring)
+        return f"segment + {self.past}" if trained and self.history else str(self.ring)
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,37 @@ class Storage:
                 if buffer in wanted and near_bounds(info, output) is not None:
                     found[buffer] = (info.id, output)
         return found
+
+    @property
+    def history_bytes(self) -> int:
+        """Bytes that are kept of a step and sample for the backward pass, and that checkpoints can spare."""
+        whole = {o for op in self.program.forward if isinstance(op, NeuronStep) for o in op.outputs if self.kept(o).history}
+        for op in self.program.backward:
+            if isinstance(op, NeuronAdjoint):
+                kernel = next(p.kernel for p in self.program.populations if p.id == op.population)
+                whole |= {name for state, name in zip(kernel.states, op.states, strict=True) if state in kernel.history}
+                whole |= set(op.saved)
+        return 4 * sum(map(self._stored, whole))
+
+    @property
+    def checkpoint_bytes(self) -> int:
+        """Bytes of a checkpoint of a sample: states, and values before it that are read later."""
+        found = 0
+        for op in self.program.forward:
+            if isinstance(op, NeuronStep):
+                found += sum(map(self._stored, op.states))
+                kept = {o: self.kept(o) for o in op.outputs}
+                found += sum(self._stored(o) * (k.past if k.history else min(k.past, k.ring - 1)) for o, k in kept.items())
+        return 4 * found
+
+    @property
+    def listed_neurons(self) -> int:
+        """Neurons whose spikes are listed by step."""
+        names = [b.name for b in self.program.buffers.values() if b.lifetime == "sequence" and b.role in ("input", "output")]
+        return sum(self.size(name) for name in names if self.kept(name).listed)
+
+    def _stored(self, buffer: str) -> int:
+        return -(-self.size(buffer) // LINE) * LINE
 
     def bytes_per_step(self) -> int:
         """Bytes that a sequence takes at most for each step and sample, lists that are full aside; the adjoint of a record among them."""

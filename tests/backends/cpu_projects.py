@@ -17,11 +17,11 @@ QUICK = ("-O1",)
 
 
 @contextmanager
-def opened(program, threads=2, flags=QUICK):
+def opened(program, threads=2, flags=QUICK, memory=None):
     """Emit `program`, build and open it."""
     with tempfile.TemporaryDirectory(prefix="snnc-cpu-") as above:
         folder = emit_cpu(program, Path(above) / "project")
-        engine = CpuEngine(build_cpu(folder, flags), folder, threads)
+        engine = CpuEngine(build_cpu(folder, flags), folder, threads, memory)
         yield engine
         engine.close()
 
