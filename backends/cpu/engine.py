@@ -53,8 +53,23 @@ class CpuEngine(NativeEngine):
         """See :class:`~snnc.backends.engine.Engine`."""
         self._set_inputs(inputs)
         self._set_initial(initial)
+        self._setting("autograd", 0)
         self.session.run()
         return self._records()
+
+    def run_forward(self, inputs: Mapping[str, Given]) -> dict[str, Array]:
+        """Run a sequence and keep what :meth:`run_backward` reads, in a project whose loss is a ``GivenAdjoint``."""
+        self._set_inputs(inputs)
+        self._set_initial({})
+        self._setting("autograd", 1)
+        self.session.run()
+        return self._records()
+
+    def run_backward(self, record: str, adjoint: Array) -> dict[str, Array]:
+        """Return the gradients of parameters for the adjoint [T, B, *shape] of an output of the last :meth:`run_forward`."""
+        self.session.set(f"d_{record}", adjoint)
+        self.session.train_step()
+        return self.gradients()
 
     def reset(self, batch: int, initial: Initial) -> None:
         """See :class:`~snnc.backends.engine.SteppingEngine`."""
@@ -92,7 +107,7 @@ class CpuEngine(NativeEngine):
             return
         self.session.set(name, np.array([value], dtype=np.int32))
         self._sizes[name] = value
-        if name != "resume":
+        if name not in ("resume", "autograd"):
             self.session.refresh()
             self._defaults = {}
 

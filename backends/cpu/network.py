@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from snnc.backends.cpu.adjoint import GivenAdjoint
 from snnc.backends.cpu.collapse import add_collapsed, add_collapsed_adjoint, collapsed
 from snnc.backends.cpu.neurons import Function, backward_function, forward_function
 from snnc.backends.cpu.operations import Statements
@@ -173,6 +174,9 @@ def _setup(storage: Storage, trains: bool) -> list[str]:
     if trains:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
         lines.append(f"add_labels({classes});")
+        if isinstance(program.loss, GivenAdjoint):
+            record = next(o.record for o in program.outputs if o.id == program.loss_output)
+            lines.append(f'add_adjoint("d_{record}", d_{record}, true);')
     return lines
 
 

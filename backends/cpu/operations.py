@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from typing import TypeAlias
 
+from snnc.backends.cpu.adjoint import GivenAdjoint
 from snnc.backends.cpu.storage import Storage, is_maximum
 from snnc.backends.cpu.tables import Table, wires_of
 from snnc.compiler.step_operations import (
@@ -185,6 +186,19 @@ class Statements:
         self.start += [f"d_{s}.clear(w, 0);" for s in op.states]
         self.backward.append(f"{op.population}_backward({', '.join(('rows', *arguments))});")
         self.backward += [f"d_{o}.clear(w, t);" for o in op.outputs]
+        loss = self.storage.program.loss
+        if (
+            isinstance(loss, GivenAdjoint)
+            and next(p.label for p in self.storage.program.populations if p.id == op.population) in loss.relays
+        ):
+            self._keep_adjoint(f"d_{op.population}", op.currents[0])
+
+    def _keep_adjoint(self, name: str, current: str) -> None:
+        """Keep the adjoint of a current at all steps under a name of the ABI."""
+        self.kernels.append(f"Rows {name}{{{self.storage.size(current)}, 0}};")
+        self.layout.append(f"{name}.resize(training ? steps : 1, batch);")
+        self.setup.append(f'add_adjoint("{name}", {name}, false);')
+        self.backward.append(f"copy_step(w, d_{current}, t, {name}, t);")
 
     @add.register
     def _bias(self, op: BiasGradient) -> None:
