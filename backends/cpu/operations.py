@@ -108,7 +108,7 @@ class Statements:
         first = len(self.tables)
         self.tables += found.tables()
         kind = "Maximum" if is_maximum(op) else "Wiring"
-        self.kernels.append(f"const {kind} {c}{{tables[{first}], tables[{first + 1}]}};")
+        self.kernels.append(f"{'' if is_maximum(op) else 'const '}{kind} {c}{{tables[{first}], tables[{first + 1}]}};")
         source = f"{op.source.buffer}, {_before('t', op.source)}"
         if is_maximum(op):
             self.forward.append(f"{c}.forward(w, {source}, {op.target}, t);")
@@ -254,7 +254,8 @@ class Statements:
     def _wired_input_gradient(self, op: WiredInputGradient) -> None:
         c, adjoint = op.connection, f"d_{op.source.buffer}, {op.source.delay}"
         if is_maximum(op):
-            self.backward.append(f"{c}.input_gradient(w, {op.source.buffer}, d_{op.target}, t, {adjoint});")
+            self.layout.append(f"{c}.keep(training ? segment : 0, batch);")
+            self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, {adjoint});")
         else:
             self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, {self.weights[c]}, {adjoint});")
 

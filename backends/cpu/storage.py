@@ -73,12 +73,7 @@ class Storage:
         listed = self.program.buffers[buffer].kind == "spikes" and len(by_rows) < len(readers)
         delays = [op.source.delay for op in readers]
         row_delays = [op.source.delay for op in (by_rows if listed else readers)]
-        history = any(
-            isinstance(op, InputGradient | WeightGradient)
-            and op.source.buffer == buffer
-            and (is_maximum(op) or (isinstance(op, WeightGradient) and not listed))
-            for op in self.program.backward
-        )
+        history = not listed and any(isinstance(op, WeightGradient) and op.source.buffer == buffer for op in self.program.backward)
         return Kept(max(delays, default=0), listed, max(row_delays, default=0) + 1, history, bool(by_rows))
 
     @cached_property
@@ -102,7 +97,8 @@ class Storage:
                 kernel = next(p.kernel for p in self.program.populations if p.id == op.population)
                 whole |= {name for state, name in zip(kernel.states, op.states, strict=True) if state in kernel.history}
                 whole |= set(op.saved)
-        return 4 * sum(map(self._stored, whole))
+        choices = sum(self.size(op.target) for op in self.program.backward if is_maximum(op))
+        return 4 * (choices + sum(map(self._stored, whole)))
 
     @property
     def checkpoint_bytes(self) -> int:
