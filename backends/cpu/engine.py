@@ -45,7 +45,7 @@ class CpuEngine(NativeEngine):
         self._defaults: dict[str, Array] = {}
         """Initial values that the last sequence changed, as they were before."""
         self.memory = memory
-        self._segments: dict[tuple[int, int], int] = {}
+        self._segments: dict[tuple[int, int, int], int] = {}
         if threads is not None:
             self._setting("threads", threads)
 
@@ -122,13 +122,16 @@ class CpuEngine(NativeEngine):
         """Steps between two checkpoints; 0: there are none."""
         if self.memory is None or not self.description["training"]:
             return 0
-        if (steps, batch) not in self._segments:
+        key = steps, batch, self.memory
+        if key not in self._segments:
             found = segment_for(self.description, steps, batch, self.memory)
-            self._segments[steps, batch] = 0 if found == steps else found
-        return self._segments[steps, batch]
+            self._segments[key] = 0 if found == steps else found
+        return self._segments[key]
 
     def _check_memory(self, steps: int, batch: int) -> None:
         """Refuse a sequence that the machine's memory cannot hold, before any of it is taken."""
+        if self._segment(steps, batch):
+            return
         needed = steps * batch * int(self.description["bytes_per_step"])
         there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         if needed > there:

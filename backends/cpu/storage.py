@@ -97,7 +97,10 @@ class Storage:
                 kernel = next(p.kernel for p in self.program.populations if p.id == op.population)
                 whole |= {name for state, name in zip(kernel.states, op.states, strict=True) if state in kernel.history}
                 whole |= set(op.saved)
-        choices = sum(self.size(op.target) for op in self.program.backward if is_maximum(op))
+        maxima = [op for op in self.program.backward if isinstance(op, PoolingGradient | ReductionGradient) and op.kind == "max"]
+        choices = sum(self.size(op.target) for op in maxima)
+            self.size(op.target) for op in self.program.backward if isinstance(op, PoolingGradient | ReductionGradient) and op.kind == "max"
+        )
         return 4 * (choices + sum(map(self._stored, whole)))
 
     @property

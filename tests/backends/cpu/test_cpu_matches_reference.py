@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
-from cpu_projects import assert_same_records, assert_same_training, data, opened
+from cpu_projects import assert_same_records, assert_same_training, data, opened, wide
 from indexed_nets import choosing, convolutional, shaping, sparse_recurrent
-from nets import NETS, join, linear, of_model
+from nets import NETS, of_model
 from poplar_projects import hostile, several_inputs
 
 from snnc.backends.cpu.collapse import collapsed
 from snnc.backends.cpu.storage import Storage
 from snnc.backends.native import NativeError
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.compiler.graph import Graph, Input, Output, Population
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
 from snnc.compiler.neuron import neuron
@@ -72,26 +71,6 @@ WINDOWS = {
     "boxcar": parse_surrogate("boxcar:0.5"),
     "none": parse_surrogate("boxcar:1,0"),
 }
-
-
-def wide(random, readout, delay=0):
-    """Layers that are wide enough for lists of neurons near their thresholds, with a loop and a readout that reads two layers."""
-    graph = Graph("wide")
-    graph.add("x", Input((12,), "spikes"))
-    for name, size in (("h0", 80), ("h1", 70)):
-        graph.add(name, Population(LIF(0.9), (size,)))
-    graph.add("readout", Population(readout, (4,)))
-    for source, target, outputs, inputs, late in (
-        ("x", "h0", 80, 12, 0),
-        ("h0", "h1", 70, 80, 0),
-        ("h0", "h0", 80, 80, 1),
-        ("h1", "readout", 4, 70, 0),
-        ("h0", "readout", 4, 80, delay),
-    ):
-        join(graph, f"{source} to {target}", linear(random, outputs, inputs, bias=True, gain=3), source, target, delay=late)
-    graph.add("y", Output())
-    graph.connect("readout", "y")
-    return graph
 
 
 @pytest.mark.parametrize("surrogate", WINDOWS)
