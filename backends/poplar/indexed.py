@@ -20,6 +20,8 @@ from snnc.compiler.indexed.tables import Tables
 from snnc.compiler.mapping.indexed import IndexedConnection
 
 SIDE_TABLES: Final = 6
+SHARED_SUMS: Final = "shared_sums"
+"""The sequence in which workers add up what groups hold of gradients."""
 """Tables of plan.bin for one side of a connection."""
 _TYPES: Final = {2: ("unsigned short", "poplar::UNSIGNED_SHORT"), 4: ("unsigned", "poplar::UNSIGNED_INT")}
 
@@ -145,6 +147,7 @@ def _add_theta(net: Network, assembly: Assembly, found: IndexedConnection, at: i
     workers = net.plan.target.workers
     _owned(assembly, owners, f"d_{id_}_total", "their sums")
     _owned(assembly, owners, f"d_{id_}_rest", "what all workers but the first summed", workers - 1)
+    assembly.forget(SHARED_SUMS, f"d_{id_}_rest")
     assembly.variable(
         "Shares", f"{id_}_shares", f"Shares({target}, {id_}_in, {owners}, {sums})", "what groups hold of each owner's gradient"
     )

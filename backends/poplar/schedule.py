@@ -7,6 +7,7 @@ from typing import Final
 
 from snnc.backends.moments import moments
 from snnc.backends.poplar.gradient_windows import REDUCE
+from snnc.backends.poplar.indexed import SHARED_SUMS
 from snnc.backends.poplar.losses import loss_sets
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parameters import WEIGHT_ROWS
@@ -92,9 +93,11 @@ def programs(net: Network, assembly: Assembly) -> list[str]:
         return [*lines, f"return {{{start}, forward}};"]
     shared = any(net.weight_gradient(id_) for id_ in net.indexed)
     replicated = any(p.replicas > 1 for p in net.plan.populations)
-    sums = [*(["sum_private_gradients"] if replicated or shared else []), *(["sum_shared_gradients"] if shared else [])]
+    sums = [*(["Execute(sum_private_gradients)"] if replicated or shared else []), *([SHARED_SUMS] if shared else [])]
+    if shared:
+        lines += [*_begun(assembly, SHARED_SUMS), f"{SHARED_SUMS}.add(Execute(sum_shared_gradients));"]
     losses = ", ".join(f"Execute({name})" for name in loss_sets(net))
-    update = ", ".join(f"Execute({name})" for name in [*sums, "update_parameters"])
+    update = ", ".join([*sums, "Execute(update_parameters)"])
     reduced = f", Execute({REDUCE})" if any(bus.gradient is not None for bus in net.plan.buses) else ""
     lines += [f"Sequence backward_step{{Execute(relay_backward), Execute(backward_neurons){reduced}}};"]
     if net.backward_rounds:

@@ -165,9 +165,15 @@ def owned_estimate(problem: Problem, layer: Layer, neurons: Any, replicas: int) 
     """Bytes by category and lifetime of weights that a tile owns, when all tiles of `layer` own alike."""
     links = [(link, link.indexed.owned * neurons / (layer.neurons * replicas)) for link in layer.incoming if link.indexed is not None]
     learned = sum(owned for link, owned in links if link.weight_gradient)
-    numbers = {
-        "weights": sum(owned for _, owned in links),
-        "gradients": problem.target.workers * learned,
-        "optimiser": problem.network.moments * learned,
+    numbers = owned_numbers(problem, sum(owned for _, owned in links), learned)
+    return {kept: np.ceil(FLOAT * number).astype(np.int64) for kept, number in numbers.items()}
+
+
+def owned_numbers(problem: Problem, owned: Any, learned: Any) -> dict[tuple[str, str], Any]:
+    """Numbers by category and lifetime for `owned` weights of which `learned` are updated: every worker sums a share of the gradients."""
+    return {
+        ("weights", "always"): owned,
+        ("gradients", "always"): learned,
+        ("gradients", "sums of shared gradients"): (problem.target.workers - 1) * learned,
+        ("optimiser", "always"): problem.network.moments * learned,
     }
-    return {(name, "always"): np.ceil(FLOAT * number).astype(np.int64) for name, number in numbers.items()}

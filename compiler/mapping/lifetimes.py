@@ -47,6 +47,7 @@ LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
             "deltas": (BACKWARD_NEURONS,),
             "private gradients": (*_BACK, PRIVATE_SUMS),
             "shared gradients": (*_BACK, PRIVATE_SUMS, SHARED_SUMS),
+            "sums of shared gradients": (SHARED_SUMS, OPTIMISER),
             "gradients": (*_BACK, PRIVATE_SUMS, SHARED_SUMS, OPTIMISER),
             "copies of weights": (*_SEQUENCE, COPIES),
             "copies of numbers": (*_SEQUENCE, NUMBERS, COPIES),

@@ -13,6 +13,7 @@ from snnc.compiler.mapping.block_memory import FLOAT, Kept, block_bytes, most_by
 from snnc.compiler.mapping.codelets import codelet_bytes
 from snnc.compiler.mapping.gradient_traffic import reduced_bytes
 from snnc.compiler.mapping.grouping import Ints
+from snnc.compiler.mapping.indexed_cycles import owned_numbers
 from snnc.compiler.mapping.lifetimes import LIVES, bytes_at, stage_of
 from snnc.compiler.mapping.predict import fragments_without_runs
 from snnc.compiler.mapping.problem import Problem
@@ -114,8 +115,8 @@ def memory_of(layout: Layout, steps: Sequence[Step]) -> Memory:
         cut, of_tile = layout.cut_of(layer), (where.tile_neurons, where.tile_samples)
         for kept, size in block_bytes(problem, layer, cut, *of_tile, held, owned=not layout.exact).items():
             add(kept, where.tiles, size)
-    for category, tiles, size in _owned(layout):
-        add((category, "always"), tiles, size)
+    for kept, tiles, size in _owned(layout):
+        add(kept, tiles, size)
     for source, relays in layout.relays.items():
         tiles, samples = np.array([(relay.tile, relay.samples) for relay in relays], dtype=np.int64).T
         used[tiles] = True
@@ -145,14 +146,12 @@ def _buffers(step: Step) -> Ints:
     return found
 
 
-def _owned(layout: Layout) -> Iterator[tuple[str, Ints, Ints]]:
+def _owned(layout: Layout) -> Iterator[tuple[Kept, Ints, Ints]]:
     """Weights of indexed connections with the tiles that own them: what all their copies come from, the sum of gradients, moments."""
     for one in layout.copied if layout.exact else ():
         size = FLOAT * one.owners.count
-        yield "weights", one.owners.tile, size
-        if one.link.weight_gradient:
-            yield "gradients", one.owners.tile, layout.problem.target.workers * size
-            yield "optimiser", one.owners.tile, layout.problem.network.moments * size
+        numbers = owned_numbers(layout.problem, 1, int(one.link.weight_gradient))
+        yield from ((kept, one.owners.tile, number * size) for kept, number in numbers.items())
 
 
 def _loss_bytes(problem: Problem) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """Cycles of the slowest worker of every relay in each iteration, from the events of its samples.
 
-Where in a mask the ids of a sample lie is drawn; the rest follows from their numbers.
+Where in a mask the ids of a sample lie is drawn, by the rate of each value where that was measured; the rest follows from their numbers.
 """
 
 from __future__ import annotations
@@ -54,8 +54,12 @@ class Shares:
     @property
     def part(self) -> Floats:
         """[samples, workers]: part of each list that a worker has."""
+        return self.part_of(np.full(self.workers, 1.0 / self.workers))
+
+    def part_of(self, classes: Floats) -> Floats:
+        """[samples, workers]: part of the events of each list that a worker has where classes hold these parts of them."""
         found = np.zeros((self.samples, self.workers))
-        np.add.at(found, (self.sample, np.arange(len(self.sample)) // self.samples), 1.0 / self.workers)
+        np.add.at(found, (self.sample, np.arange(len(self.sample)) // self.samples), classes[self.word])
         return found
 
 
@@ -110,16 +114,26 @@ def _found(problem: Problem, source: Source, shares: Shares, chosen: Ints, later
     """
     timeline, after = problem.timeline, problem.schedule.stages[source.owner] + later
     spikes = timeline.placed(timeline.spikes(source), after)
-    yield from (("spikes", found) for found in _drawn(f"{source.buffer} spikes", spikes, shares, chosen))
+    yield from (("spikes", found) for found in _drawn(f"{source.buffer} spikes", spikes, shares, chosen, _classes(problem, source)))
     if source in problem.windowed:
         near = timeline.placed(timeline.near(source), after) - spikes
         yield from (("near", found) for found in _drawn(f"{source.buffer} near", near, shares, chosen))
 
 
-def _drawn(name: str, counts: Ints, shares: Shares, chosen: Ints) -> Iterator[Ints]:
+def _classes(problem: Problem, source: Source) -> Floats:
+    """[workers]: part of the events of a sample in as many equal pieces of its mask."""
+    workers, rate = problem.target.workers, problem.relative_rate(source.buffer)
+    if rate is None:
+        return np.full(workers, 1.0 / workers)
+    before = np.append(0.0, np.cumsum(rate.reshape(-1)) / rate.sum())
+    found: Floats = np.diff(np.interp(np.linspace(0, rate.size, workers + 1), np.arange(rate.size + 1), before))
+    return found
+
+
+def _drawn(name: str, counts: Ints, shares: Shares, chosen: Ints, classes: Floats | None = None) -> Iterator[Ints]:
     """Of each sample, how many of `counts` [iterations, samples] lie in the part of every worker, [relays, workers, iterations]."""
     random = np.random.default_rng(zlib.crc32(f"{name} {shares.samples}".encode()))
-    for sample, part in enumerate(shares.part):
+    for sample, part in enumerate(shares.part if classes is None else shares.part_of(classes)):
         yield np.moveaxis(random.multinomial(counts.T[chosen[:, sample]], part), -1, 1)
 
 
@@ -142,7 +156,7 @@ def _listing(problem: Problem, bus: Bus, shares: Shares, chosen: Ints) -> Any:
     walked = cost.value * (begin + (first == 0) * (words - end)) + cost.word * (end - begin)
     read = np.bincount(at // shares.samples, weights=walked, minlength=shares.workers)
     counts = timeline.placed(timeline.spikes(bus.source), timeline.first(bus))
-    ids = np.sum(list(_drawn(bus.id, counts, shares, chosen)), axis=0)
+    ids = np.sum(list(_drawn(bus.id, counts, shares, chosen, _classes(problem, bus.source))), axis=0)
     fixed = problem.target.vertex_start_cycles + cost.start + cost.sample * shares.pieces[:, None]
     cycles = fixed + timeline.active(timeline.first(bus)) * read[:, None] + cost.id * ids
     return cycles.max(axis=1)
