@@ -99,8 +99,6 @@ class Storage:
                 whole |= set(op.saved)
         maxima = [op for op in self.program.backward if isinstance(op, PoolingGradient | ReductionGradient) and op.kind == "max"]
         choices = sum(self.size(op.target) for op in maxima)
-            self.size(op.target) for op in self.program.backward if isinstance(op, PoolingGradient | ReductionGradient) and op.kind == "max"
-        )
         return 4 * (choices + sum(map(self._stored, whole)))
 
     @property
