@@ -20,6 +20,7 @@ from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.nets import benchmark, with_full_capacities
 from snnc.compiler.errors import SnncError
 from snnc.compiler.mapping import make_plan
+from snnc.compiler.mapping.as_planned import as_planned
 from snnc.compiler.mapping.errors import BaselineTooBigError, PublishedOptionError, TooBigError
 from snnc.compiler.mapping.published import predict_published
 from snnc.compiler.mapping.strategies.baselines import SNNC
@@ -77,10 +78,11 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
         found = {"error": error.text, "code": error.code}
         if isinstance(error, BaselineTooBigError):
             found["peak_tile_bytes"] = error.needed
+    plan = found.pop("plan", None)
     row |= {"compile_s": time.perf_counter() - start, "cpu_s": time.process_time() - cpu} | found
     row["peak_rss_mb"] = peak_rss_mb()
     varied = logged is not None and row["fits"] and strategy in VARIED
-    return row | (_variants(case, strategy, machine) if varied else {})
+    return row | (_variants(case, machine, plan) if varied else {})
 
 
 def peak_rss_mb() -> float:
@@ -89,18 +91,18 @@ def peak_rss_mb() -> float:
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
-def _variants(case: Benchmark, strategy: str, machine: Target) -> dict[str, Any]:
+def _variants(case: Benchmark, machine: Target, plan: Plan | None) -> dict[str, Any]:
     """Predict a logged run over the costs of a fragment that sources give, and with every capacity in use."""
-    band = [_milliseconds(case, strategy, replace(machine, fragment_cycles=cycles)) for cycles in FRAGMENT_CYCLES]
-    return {"predicted_ms_band": band, "predicted_ms_full": _milliseconds(with_full_capacities(case), strategy, machine)}
+    band = [_milliseconds(case, replace(machine, fragment_cycles=cycles), plan) for cycles in FRAGMENT_CYCLES]
+    return {"predicted_ms_band": band, "predicted_ms_full": _milliseconds(with_full_capacities(case), machine, plan)}
 
 
-def _milliseconds(case: Benchmark, strategy: str, machine: Target) -> float | None:
-    """Predicted milliseconds of a step; None when it does not fit."""
-    if strategy == PUBLISHED and case.published is not None:
+def _milliseconds(case: Benchmark, machine: Target, plan: Plan | None) -> float | None:
+    """Predicted milliseconds of a step of the published program, or of `plan` as it lies; None when it does not fit."""
+    if plan is None and case.published is not None:
         return predict_published(case.published, machine, case.published_options).milliseconds()
     try:
-        return 1e3 * _plan(case, strategy, machine)[1].seconds
+        return 1e3 * _plan(case, SNNC, machine, plan)[1].seconds
     except TooBigError:
         return None
 
@@ -135,6 +137,7 @@ def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> d
         "neurons": sum(p.neurons for p in plan.populations),
         "weights": sum(p.value.size for p in compiled.program.parameters.values()),
         "map_s": mapped - start,
+        "plan": plan,
     }
     if emit:
         _emit(compiled)
@@ -142,8 +145,8 @@ def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> d
     return found | {"emitted": emit, "compile_s": time.perf_counter() - start}
 
 
-def _plan(case: Benchmark, strategy: str, machine: Target) -> tuple[Compiled, Plan]:
-    """Build the network, lower and map it."""
+def _plan(case: Benchmark, strategy: str, machine: Target, again: Plan | None = None) -> tuple[Compiled, Plan]:
+    """Build the network, lower and map it; with `again`, as that plan has it."""
     graph = case.build().graph()
     chosen = options(machine.name, case.steps, case.batch, case.loss, case.optimizer, case.surrogate, gradient_window=case.gradient_window)
     program = lowered(graph, chosen)
@@ -169,6 +172,8 @@ def _plan(case: Benchmark, strategy: str, machine: Target) -> tuple[Compiled, Pl
         counts=counts,
         near_counts=near_counts,
         gradient_capacity={name: capacity[name] for name in near},
+        placer=None if again is None else as_planned(again),
+        fused=None if again is None else again.latency > 1,
     )
     return Compiled(graph, chosen, program, plan), plan
 

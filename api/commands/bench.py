@@ -38,6 +38,7 @@ def bench(
         _cpu(nets, json_file, plot, listing, [name.strip() for name in engines.split(",") if name.strip()], rounds, threads)
         return
     _check_only_cpu(engines, rounds, threads)
+    from snnc.benchmarks.clocks import at_another_clock
     from snnc.benchmarks.suites import run, tasks
     from snnc.benchmarks.table import compile_lines, mapping_lines
 
@@ -50,7 +51,7 @@ def bench(
     rows: list[dict[str, Any]] = []
     try:
         for number, task in enumerate(chosen, 1):
-            rows.append(run(task))
+            rows.append(at_another_clock(rows, task) or run(task))
             note(f"{number}/{len(chosen)} {task.net} {task.strategy}: {_short(rows[-1])}")
     finally:
         _write(json_file, rows)

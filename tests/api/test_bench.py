@@ -10,6 +10,7 @@ import pytest
 
 from snnc import cli
 from snnc.benchmarks import suites
+from snnc.benchmarks.clocks import at_another_clock
 from snnc.benchmarks.growth import draw_growth
 from snnc.benchmarks.measure import measure
 from snnc.benchmarks.suites import Task, run, strategies, tasks
@@ -46,6 +47,16 @@ def test_a_row_is_measured_in_a_process_of_its_own(tmp_path, monkeypatch):
     assert 20 < row["peak_rss_mb"] < 4000
     assert 0 < row["compile_s"] < 600
     assert os.listdir() == []
+
+
+def test_at_another_clock_the_same_plan_takes_other_milliseconds():
+    measured = {target: measure("logged-h5-a1", "linear", target) for target in ("gc200", "bow")}
+    derived = at_another_clock([measured["gc200"]], Task("logged-h5-a1", "linear", "bow", False))
+    own = {"compile_s", "cpu_s", "map_s", "peak_rss_mb", "same_plan_as"}
+    assert derived["same_plan_as"] == "gc200"
+    assert {k: v for k, v in derived.items() if k not in own} == pytest.approx({k: v for k, v in measured["bow"].items() if k not in own})
+    assert at_another_clock([measured["gc200"]], Task("logged-h5-a1", "random", "bow", False)) is None
+    assert at_another_clock([measured["gc200"]], Task("logged-h5-a1", "linear", "gc2", False)) is None
 
 
 def test_compile_seconds_of_snnc_go_to_the_emitted_project():
