@@ -27,7 +27,7 @@ from snnc.data import read_arrays
 from snnc.errors import ModelFormatError
 from snnc.frontends.dsl import Network
 from snnc.loading import is_project, load_model, load_project
-from snnc.options import CPU, REFERENCE, UNPLACED, Options, options
+from snnc.options import CPU, CUDA, REFERENCE, UNPLACED, Options, for_poptorch, options
 from snnc.project import TRAINED, Compiled, compile_graph, read_project, read_trained, write_project
 from snnc.session import Session, with_own_name
 
@@ -70,8 +70,9 @@ def compile(
     model
         A :class:`~snnc.frontends.dsl.Network`, a graph, an ``.onnx`` file or a folder that snnc wrote.
     target
-        ``"cpu"`` (a C++ program for this processor), ``"reference"`` (NumPy), a machine such as ``"gc200"``, or the path of
-        a TOML file that describes one.
+        ``"cpu"`` (a C++ program for this processor), ``"cuda"`` (a CUDA program for a GPU), ``"reference"`` (NumPy), a machine such
+        as ``"gc200"``, or the path of a TOML file that describes one. ``"poptorch"`` or ``"poptorch:MACHINE"``: a package for PopTorch,
+        whose session runs forward on the emulator.
     steps
         Time steps of a sequence, where the model leaves it open.
     batch
@@ -258,6 +259,15 @@ def open_engine_of(compiled: Compiled, folder: Path | None) -> Engine:
         from snnc.backends.cpu.engine import open_engine as open_cpu
 
         return open_cpu(folder, compiled.options.threads, compiled.options.memory)
+    if compiled.options.target == CUDA:
+        from snnc.backends.cuda.engine import open_engine as open_cuda
+
+        return open_cuda(folder)
+    if for_poptorch(compiled.options.target):
+        from snnc.backends.poptorch.engine import PopTorchEngine
+
+        assert compiled.plan is not None, "a package is placed on tiles"
+        return PopTorchEngine(compiled.program, compiled.plan, folder)
     from snnc.backends.poplar.engine import open_engine
 
     engine = open_engine(folder)

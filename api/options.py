@@ -21,10 +21,36 @@ REFERENCE = "reference"
 """The target that needs no machine: the NumPy backend."""
 CPU = "cpu"
 """The target that is the processor at hand: an emitted C++ program."""
+CUDA = "cuda"
+"""The target that is a GPU: an emitted CUDA program."""
+POPTORCH = "poptorch"
+"""The target that is a package for PopTorch; ``poptorch:MACHINE`` names the machine that it is placed on."""
 OPTIONS_FILE = "model/options.json"
 """Where a project keeps the options that it was compiled with."""
-UNPLACED = (REFERENCE, CPU)
+UNPLACED = (REFERENCE, CPU, CUDA)
 """Targets without tiles: there is no plan."""
+
+
+def for_poptorch(target: str) -> bool:
+    """Tell whether a target is a package for PopTorch.
+
+    Examples
+    --------
+    >>> for_poptorch("poptorch"), for_poptorch("poptorch:bow"), for_poptorch("bow")
+    (True, True, False)
+    """
+    return target.partition(":")[0] == POPTORCH
+
+
+def machine_of(target: str) -> str:
+    """Return the name, or the file, of the machine that a target is placed on.
+
+    Examples
+    --------
+    >>> machine_of("poptorch"), machine_of("poptorch:bow"), machine_of("pod4")
+    ('gc200', 'bow', 'pod4')
+    """
+    return (target.partition(":")[2] or "gc200") if for_poptorch(target) else target
 
 
 @dataclass(frozen=True)
@@ -66,6 +92,8 @@ class Options:
                 raise OptionValueError(f"{name} is for the target {CPU!r}; {self.target!r} has memory and threads of its own.")
         if self.streaming not in STREAMING:
             raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
+        if (self.parts or 1) > 1 and for_poptorch(self.target):
+            raise OptionValueError(f"parts is {self.parts}, and a package for PopTorch keeps populations whole; leave parts out.")
 
 
 def options(

@@ -29,7 +29,7 @@ from snnc.compiler.targets import load_target
 from snnc.errors import ProjectFolderError, StepsNeededError
 from snnc.graph_file import save_graph
 from snnc.loading import load_project
-from snnc.options import CPU, OPTIONS_FILE, UNPLACED, Options, to_data
+from snnc.options import CPU, CUDA, OPTIONS_FILE, UNPLACED, Options, for_poptorch, machine_of, to_data
 from snnc.ordering import Ordered, load_orders, map_orders, save_orders
 from snnc.parting import Mapped, Parter, Parts, load_parts, map_parts, save_parts
 
@@ -111,7 +111,8 @@ def map_graph(
 ) -> Mapped:
     """Map a lowered graph as :func:`map_program` does, populations with sparse connections in as many parts as are fastest."""
     given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips)
-    if strategy != "snnc":
+    # What is to stand in another program keeps the author's order of neurons.
+    if strategy != "snnc" or for_poptorch(chosen.target):
         return Mapped(given(program, activity=activity))
 
     def mapper(some: StepProgram, spikes: Activity | None, quick: bool = False) -> Plan:
@@ -119,7 +120,7 @@ def map_graph(
 
     if (chosen.parts or 1) == 1 and not any(graph.of_type(Sparse)):
         return map_orders(program, mapper, activity)
-    target = machine or load_target(chosen.target)
+    target = machine or load_target(machine_of(chosen.target))
     return map_parts(parter_of(graph, program, chosen, activity), mapper, chips or target.chips, chosen.parts)
 
 
@@ -153,14 +154,16 @@ def map_program(
     StepsNeededError
         A machine needs a fixed number of steps, and none is known.
     """
-    target, steps = machine or load_target(chosen.target), program.steps
+    target, steps = machine or load_target(machine_of(chosen.target)), program.steps
     if steps is None:
         raise StepsNeededError(
             f"{program.name!r} runs any number of steps, and {chosen.target} needs to know it; give steps (--steps 100)."
         )
     size = chosen.batch or DEFAULT_BATCH
     given = partial(make_plan, program, target, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
-    make = partial(given, recompute=chosen.recompute, streaming=chosen.streaming)
+    # A custom operation has its tiles alone.
+    streaming = "off" if for_poptorch(chosen.target) and chosen.streaming == "auto" else chosen.streaming
+    make = partial(given, recompute=chosen.recompute, streaming=streaming)
     if quick:
         make = partial(make, quick=True)
     if activity is None:
@@ -195,7 +198,11 @@ def _faster(make: Callable[..., Plan], candidates: Sequence[Mapping[str, Any]]) 
 
 def write_project(compiled: Compiled, folder: Path) -> None:
     """Fill `folder`, which is empty or not there yet."""
-    if compiled.plan is not None:
+    if compiled.plan is not None and for_poptorch(compiled.options.target):
+        from snnc.backends.poptorch.emit import emit_poptorch
+
+        emit_poptorch(compiled.program, compiled.plan, folder)
+    elif compiled.plan is not None:
         from snnc.backends.poplar.emit import emit_poplar
 
         emit_poplar(compiled.placed, compiled.plan, folder)
@@ -203,6 +210,10 @@ def write_project(compiled: Compiled, folder: Path) -> None:
         from snnc.backends.cpu.emit import emit_cpu
 
         emit_cpu(compiled.program, folder, compiled.options.steps, compiled.options.batch)
+    elif compiled.options.target == CUDA:
+        from snnc.backends.cuda.emit import emit_cuda
+
+        emit_cuda(compiled.program, folder, compiled.options.steps, compiled.options.batch)
     (folder / "model").mkdir(parents=True, exist_ok=True)
     if isinstance(compiled.parts, Ordered):
         save_orders(compiled.parts, folder)

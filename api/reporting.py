@@ -41,6 +41,13 @@ def report(path: Path, format: str, other: Path | None = None) -> bytes:
     return write(read_subject(path), format, None if other is None else read_subject(other))
 
 
+def usual_format(path: Path) -> str:
+    """Return the format of a report for which nobody named one: a page, but text of the profile of an emulated program."""
+    from snnc.inspect.emulated import read_profile
+
+    return "text" if path.is_file() and read_profile(path) is not None else "html"
+
+
 def read_subject(path: Path) -> Subject:
     """Read all that a project folder holds for a report; of a file, the plan."""
     from snnc.inspect import Subject, summarise

@@ -10,6 +10,7 @@ from snnc.compiler.passes.flow import run_flow
 from snnc.compiler.plan import Plan
 from snnc.console import columns
 from snnc.describe import describe
+from snnc.options import for_poptorch
 from snnc.project import Compiled
 from snnc.trial import Trial
 from snnc.understanding.table import assumption_lines, to_text
@@ -39,6 +40,8 @@ def as_text(compiled: Compiled, folder: Path, trial: Trial | None) -> list[str]:
         took = f"one batch ran in {1e3 * trial.seconds:.1f} ms"
         lines += ["", f"{took}; largest difference from the reference: {trial.largest_difference:.2g}"]
     train = f"snnc train {folder} --data DATA.npz" if compiled.program.loss else f"snnc run {folder} --inputs x.npz --outputs y.npz"
+    if for_poptorch(compiled.options.target):
+        train = f"make in it and python train.py with the Poplar SDK; here: python -m snnc.emulated_poptorch {folder / 'train.py'}"
     lines += ["", f"wrote {folder}; next: {train}"]
     return lines + ([f"             or: snnc inspect {folder}"] if compiled.plan is not None else [])
 

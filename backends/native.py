@@ -116,6 +116,14 @@ class NativeSession:
         given, listed = (a.ctypes.data_as(ctypes.c_void_p) for a in (begins, found))
         self._check(self._library.snnc_set_events(self._open(), name.encode(), given, len(begins) - 1, listed, len(found)))
 
+    def set_from(self, name: str, address: int, elements: int) -> None:
+        """Let the program copy the tensor from memory that holds numbers of its type, the host's or a device's own."""
+        info = self._info(name)
+        if elements != np.prod(info.shape, dtype=int):
+            raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the memory {elements} elements.")
+        pointer = ctypes.c_void_p(address)
+        self._check(self._library.snnc_set_tensor(self._open(), name.encode(), pointer, elements * info.dtype.itemsize))
+
     def get(self, name: str) -> Array:
         """Copy a tensor out."""
         info = self._info(name)

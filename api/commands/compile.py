@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 def compile_(
     model: ModelArgument,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The folder to write.")] = None,
-    target: Annotated[str, typer.Option("--target", help="cpu, a machine of: snnc targets, or reference.")] = "gc200",
+    target: Annotated[
+        str, typer.Option("--target", help="cpu, cuda, a machine of: snnc targets, poptorch[:MACHINE], or reference.")
+    ] = "gc200",
     batch: Annotated[int | None, typer.Option("--batch", help="Samples of one run or training step (default 32).")] = None,
     steps: Annotated[int | None, typer.Option("--steps", help="Time steps of a sequence, where the model leaves it open.")] = None,
     loss: Annotated[str | None, typer.Option("--loss", help="Makes it trainable: ce_count, ce_rate, ce_mean_membrane, mse_count …")] = None,

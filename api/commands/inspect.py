@@ -17,7 +17,9 @@ def inspect(
     folder: Annotated[
         Path, typer.Argument(help="A folder that snnc compile wrote, a plan.json, or a profile of snnc emulate.", metavar="DIR")
     ],
-    format_: Annotated[str, typer.Option("--format", help="html, text, json, svg, png, graphml, dot or trace.")] = "html",
+    format_: Annotated[
+        str | None, typer.Option("--format", help="html (unless DIR is a profile: text), text, json, svg, png, graphml, dot or trace.")
+    ] = None,
     compare: Annotated[Path | None, typer.Option("--compare", help="A second project or plan.json, shown beside the first.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The file to write.")] = None,
 ) -> None:
@@ -30,12 +32,13 @@ def inspect(
 
     Example: snnc inspect build/ --format html -o report.html
     """
-    from snnc.reporting import report
+    from snnc.reporting import report, usual_format
 
-    content = report(folder, format_, compare)
-    if output is None and format_ in DRAWN:
+    chosen = format_ or usual_format(folder)
+    content = report(folder, chosen, compare)
+    if output is None and chosen in DRAWN:
         name = "report" if compare is None else "comparison"
-        output = folder / f"{name}.{format_}" if folder.is_dir() else folder.with_suffix(f".{name}.{format_}")
+        output = folder / f"{name}.{chosen}" if folder.is_dir() else folder.with_suffix(f".{name}.{chosen}")
     if output is None:
         result(content.decode("utf-8").rstrip("\n"))
         return

@@ -27,7 +27,7 @@ def run(
     model: ModelArgument,
     inputs: Annotated[Path, typer.Option("--inputs", help="An npz archive with an array for each input of the model.")],
     outputs: Annotated[Path, typer.Option("--outputs", help="The npz archive to write, an array for each output.")],
-    target: Annotated[str | None, typer.Option("--target", help="cpu, reference, or a machine of: snnc targets.")] = None,
+    target: Annotated[str | None, typer.Option("--target", help="cpu, cuda, reference, or a machine of: snnc targets.")] = None,
     ann2snn: ConvertOption = False,
     calibration: CalibrationOption = None,
     percentile: PercentileOption = None,

@@ -39,6 +39,8 @@ def targets(
     for line in table(machines):
         result(line)
     result("cpu        this processor: an emitted C++ program, the fastest way to train here; needs a C++ compiler")
+    result("cuda       a GPU (sm_75 and newer): an emitted CUDA program; needs nvcc and a device to run, neither to be emitted")
+    result("poptorch   a Python package for PopTorch around a custom operation; poptorch:MACHINE places it on another IPU than a gc200")
     result("reference  the NumPy backend: any network, no compiler needed")
     result("A TOML file of your own describes another machine: --target my_machine.toml (snnc targets gc200 prints one to start from)")
 

@@ -21,7 +21,7 @@ def verify(
     steps: Annotated[int | None, typer.Option("--steps", help="Time steps of random input (default 20).", min=1)] = None,
     target: Annotated[
         str | None,
-        typer.Option("--target", help="cpu, reference, or a machine of: snnc targets. Default: the project's own, else reference."),
+        typer.Option("--target", help="cpu, cuda, reference, or a machine of: snnc targets. Default: the project's own, else reference."),
     ] = None,
     tolerance: Annotated[
         float, typer.Option("--tolerance", help="Difference of values that still agrees, relative to the largest.")

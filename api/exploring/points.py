@@ -137,7 +137,7 @@ def explore_graph(
         if not values:
             raise ExploreError(f"there is no {what} to explore; give at least one.")
     if any(target in UNPLACED for target in targets):
-        raise ExploreError("cpu and reference have no tiles and no cycles; give machines (--targets gc200,bow).")
+        raise ExploreError("cpu, cuda and reference have no tiles and no cycles; give machines (--targets gc200,bow).")
     program = lowered(graph, replace(chosen, target=targets[0]))
     wanted = {a: None if a is None else assumed_activity(program, a) for a in activities}
     for target, batch, activity in itertools.product(targets, batches, activities):

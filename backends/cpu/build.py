@@ -63,7 +63,7 @@ def build_cpu(folder: Path, flags: Sequence[str] = ()) -> Path:
     every = (*common_flags(command), *FLAGS, *_openmp(command), *flags)
     identity = [*command, compiler_version(command), *every, *EQUATION_FLAGS, machine_id()]
     headers = {path.name: path.read_bytes() for path in sorted(folder.glob("*.h*"))}
-    keys = {name: digest([*identity, name, (folder / name).read_bytes(), *_included(folder / name, headers)]) for name in SOURCES}
+    keys = {name: digest([*identity, name, (folder / name).read_bytes(), *included(folder / name, headers)]) for name in SOURCES}
     library = cache_dir() / f"cpu-{digest([*identity, *keys.values()])}"
     if not (library / LIBRARY).exists():
         with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
@@ -77,7 +77,7 @@ def build_cpu(folder: Path, flags: Sequence[str] = ()) -> Path:
     return library / LIBRARY
 
 
-def _included(source: Path, headers: dict[str, bytes]) -> list[str | bytes]:
+def included(source: Path, headers: dict[str, bytes]) -> list[str | bytes]:
     """Names and contents of the project's headers that a source includes, directly or not."""
     waiting, found = [source.read_bytes()], {}
     while waiting:

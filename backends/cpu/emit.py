@@ -79,12 +79,18 @@ def emit_cpu(program: StepProgram, folder: Path, steps: int | None = None, batch
     files |= {"tables.bin": table_file(tables), "weights.safetensors": safetensors(values)}
     with whole_folder(folder) as beside:
         digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
-        write_file(beside / "project.json", (json.dumps(_description(storage, sizes, digests), indent=1).encode(),))
+        write_file(beside / "project.json", (json.dumps(project_description(storage, sizes, digests, "cpu"), indent=1).encode(),))
     return folder
 
 
 def render(context: dict[str, Any]) -> dict[str, str]:
     """Return all text files by name."""
+    whole = context | {"flags": FLAGS, "equation_flags": EQUATION_FLAGS, "sources": SOURCES}
+    return rendered(whole, "cpu", (*FIXED, *OWN))
+
+
+def rendered(context: dict[str, Any], target: str, names: Iterable[str]) -> dict[str, str]:
+    """Return the text files of a target without a plan: those called `names`, those of the ABI, the loss and the optimizer."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(str(importlib.resources.files("snnc.templates"))),
         undefined=jinja2.StrictUndefined,
@@ -94,12 +100,11 @@ def render(context: dict[str, Any]) -> dict[str, str]:
         keep_trailing_newline=True,
     )
     environment.filters |= {"comment": comment_text, "c_string": c_string}
-    names = {**{n: f"common/{n}" for n in SHARED_SOURCES}, **{n: f"cpu/{n}" for n in (*FIXED, *OWN)}}
+    paths = {**{n: f"common/{n}" for n in SHARED_SOURCES}, **{n: f"{target}/{n}" for n in names}}
     if context["training"]:
-        names |= {"cross_entropy.hpp": "cpu/cross_entropy.hpp", "loss.hpp": f"cpu/loss_{context['loss']['name']}.hpp"}
-        names |= {"optimizer.hpp": f"cpu/optimizer_{context['optimizer']['name']}.hpp"}
-    whole = context | {"flags": FLAGS, "equation_flags": EQUATION_FLAGS, "sources": SOURCES}
-    return {name: environment.get_template(f"{path}.jinja").render(whole) for name, path in names.items()}
+        paths |= {"cross_entropy.hpp": f"{target}/cross_entropy.hpp", "loss.hpp": f"{target}/loss_{context['loss']['name']}.hpp"}
+        paths |= {"optimizer.hpp": f"{target}/optimizer_{context['optimizer']['name']}.hpp"}
+    return {name: environment.get_template(f"{path}.jinja").render(context) for name, path in paths.items()}
 
 
 def initial_values(program: StepProgram, storage: Storage) -> dict[str, Array]:
@@ -124,15 +129,15 @@ def _fixed_bytes(program: StepProgram) -> int:
     )
 
 
-def _description(storage: Storage, sizes: dict[str, int], digests: dict[str, str]) -> dict[str, Any]:
-    """``project.json``: what the folder is, and which ABI tensor stands for what."""
+def project_description(storage: Storage, sizes: dict[str, int], digests: dict[str, str], target: str) -> dict[str, Any]:
+    """``project.json`` of a target without a plan: what the folder is, and which ABI tensor stands for what."""
     program = storage.program
     return {
         "format": PROJECT_FORMAT,
         "abi": ABI_VERSION,
-        "kind": "cpu",
+        "kind": target,
         "name": program.name,
-        "target": "cpu",
+        "target": target,
         **sizes,
         "fixed_steps": program.steps,
         "bytes_per_step": storage.bytes_per_step(),

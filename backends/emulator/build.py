@@ -26,7 +26,7 @@ from snnc.backends.emulator.toolchain import (
 
 __all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "library", "prefix"]
 
-LIBRARY_FLAGS = ("-O2", "-Wall", "-Wextra")
+DEFAULT_FLAGS = "-O2 -Wall -Wextra"
 PREFIX = ("include", "src", "cmake")
 LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "gcl")
 """The libraries beside Poplar's own; one shared library holds them all."""
@@ -40,6 +40,11 @@ def include_dir() -> Path:
 def fallback_dir() -> Path:
     """Return headers for what programs include beside Poplar's and this machine may lack: searched last (``-idirafter``)."""
     return EMULATOR / "fallback"
+
+
+def library_flags() -> tuple[str, ...]:
+    """Return how the libraries are compiled: ``$SNNC_LIBRARY_FLAGS``, else optimised and with warnings."""
+    return tuple(shlex.split(os.environ.get("SNNC_LIBRARY_FLAGS", DEFAULT_FLAGS)))
 
 
 def _fallback(complete: bool) -> list[str]:
@@ -56,12 +61,12 @@ def prefix() -> Path:
 
     It is built once for each content of the sources, compiler and flags, in the cache folder.
     """
-    return _prefix(tuple(compiler()), str(cache_dir()))
+    return _prefix(tuple(compiler()), library_flags(), str(cache_dir()))
 
 
 @lru_cache(maxsize=8)
-def _prefix(command: tuple[str, ...], cache: str) -> Path:
-    flags = [*common_flags(command), *LIBRARY_FLAGS]
+def _prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: str) -> Path:
+    flags = [*common_flags(command), *chosen]
     key = digest([*_contents(*PREFIX), *command, compiler_version(command), *flags, machine_id(), sys.executable, str(EMULATOR)])
     target = Path(cache) / f"emulator-{key}"
     if not (target / "lib" / "libpoplar.so").exists():
@@ -79,13 +84,13 @@ def complete_prefix() -> Path:
 
     It is built once, like `prefix`, on which it leans.
     """
-    return _complete_prefix(tuple(compiler()), str(cache_dir()))
+    return _complete_prefix(tuple(compiler()), library_flags(), str(cache_dir()))
 
 
 @lru_cache(maxsize=8)
-def _complete_prefix(command: tuple[str, ...], cache: str) -> Path:
-    base = _prefix(command, cache)
-    flags = [*common_flags(command), *LIBRARY_FLAGS]
+def _complete_prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: str) -> Path:
+    base = _prefix(command, chosen, cache)
+    flags = [*common_flags(command), *chosen]
     key = digest([*_contents("include", "src", "poplibs", "cmake"), *command, compiler_version(command), *flags, machine_id(), str(base)])
     target = Path(cache) / f"emulator-poplibs-{key}"
     if not (target / "lib" / "libpoplibs.so").exists():

@@ -7,13 +7,14 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from snnc.backends.emulator.build import compile_program, complete_prefix, fallback_dir, include_dir, library
 from snnc.backends.emulator.popc import compile_codelets
-from snnc.backends.emulator.sources import is_codelet
+from snnc.backends.emulator.sources import NOT_LOCAL, is_codelet, without_capture_defaults
 from snnc.backends.emulator.toolchain import (
     cache_dir,
     common_flags,
@@ -28,6 +29,10 @@ from snnc.backends.emulator.toolchain import (
 from snnc.compiler.errors import BuildError
 
 __all__ = ["Checks", "Program", "build_program", "run_program"]
+
+
+FALLBACK_LIBRARIES = ("boost_program_options", "boost_timer", "boost_chrono", "boost_system")
+"""Libraries of whose headers there is a stand-in of headers alone."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +123,17 @@ def build_program(
         "SNNC_CODELET_PATH": str(host[0].resolve().parent),
         "SNNC_CODELET_EXTRA_FLAGS": shlex.join(both),
     }
-    return Program(
-        _built(host, [*both, *(f for f in flags if not f.startswith("-l"))], [f for f in flags if f.startswith("-l")]), environment
-    )
+    libraries = [f for f in flags if f.startswith("-l") and not _stands_in_headers(f)]
+    return Program(_built(host, [*both, *(f for f in flags if not f.startswith("-l"))], libraries), environment)
+
+
+def _stands_in_headers(flag: str) -> bool:
+    """Tell whether a library is missing on this machine and the fallback headers need none."""
+    name = f"lib{flag[2:]}.so"
+    if flag[2:] not in FALLBACK_LIBRARIES:
+        return False
+    found = subprocess.run([*compiler(), f"-print-file-name={name}"], capture_output=True, text=True, check=False).stdout.strip()
+    return found in ("", name)
 
 
 def _sort(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
@@ -145,11 +158,26 @@ def _built(sources: Sequence[Path], flags: Sequence[str], libraries: Sequence[st
         scratch = scratch_beside(target)
         try:
             resolved = [s.resolve() for s in sources]
-            compile_program(resolved, scratch / "program", flags=["-O2", *flags], libraries=libraries, complete=True)
+            try:
+                compile_program(resolved, scratch / "program", flags=["-O2", *flags], libraries=libraries, complete=True)
+            except BuildError as error:
+                if not NOT_LOCAL.search(str(error)):
+                    raise
+                changed = [_accepted(s, text, scratch, [*command, *options]) for s, text in zip(resolved, texts, strict=True)]
+                compile_program(changed, scratch / "program", flags=["-O2", *flags], libraries=libraries, complete=True)
             publish(scratch, target)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     return target / "program"
+
+
+def _accepted(source: Path, preprocessed: str, folder: Path, command: Sequence[str]) -> Path:
+    """Return a changed copy of a source in which lambdas outside of functions capture nothing, as older compilers took them."""
+    checked = [*command, "-w", "-fsyntax-only", str(source)]
+    errors = subprocess.run(checked, capture_output=True, text=True, check=False).stderr
+    changed = Path(tempfile.mkdtemp(dir=folder)) / f"{source.stem}.ii"
+    changed.write_text(without_capture_defaults(preprocessed, errors))
+    return changed
 
 
 def run_program(program: Program, arguments: Sequence[str] = (), *, ipu: str = "ipu2", checks: Checks | None = None) -> int:

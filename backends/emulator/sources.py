@@ -7,6 +7,9 @@ from pathlib import Path
 
 SUPERVISOR = re.compile(r"__attribute__\s*\(\(\s*target\s*\(\s*\"(?:supervisor|worker)\"\s*\)\s*\)\)")
 LONG = re.compile(r"\blong\b(?:\s+(long|double)\b)?(\s+int\b)?")
+CAPTURE_DEFAULT = re.compile(r"\[\s*[=&]\s*(?:,\s*|(?=\]))")
+LINE_MARKER = re.compile(r'# (\d+) "((?:\\.|[^"\\])*)"')
+NOT_LOCAL = re.compile(r"^(.+?):(\d+):(?:\d+:)? error: non-local lambda expression cannot have a capture-default", re.MULTILINE)
 # A comment, a string or a character stays as it is.
 TEXT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
 
@@ -47,6 +50,34 @@ def portable_copy(source: Path, folder: Path) -> Path:
     name = str(source.resolve()).replace("\\", "\\\\").replace('"', '\\"')
     copy.write_text(f'#line 1 "{name}"\n{changed}', errors="surrogateescape")
     return copy
+
+
+def without_capture_defaults(preprocessed: str, errors: str) -> str:
+    """Return a preprocessed source in which lambdas outside of functions capture nothing, which older compilers took for granted.
+
+    Parameters
+    ----------
+    preprocessed
+        Source text with line markers.
+    errors
+        What the compiler says of it: the lambdas are those that it names.
+
+    Examples
+    --------
+    >>> errors = "a.hpp:7:10: error: non-local lambda expression cannot have a capture-default"
+    >>> without_capture_defaults('# 7 "a.hpp"\\nauto f = [=](int x) { return x; };\\nauto g = [=] {};\\n', errors)
+    '# 7 "a.hpp"\\nauto f = [](int x) { return x; };\\nauto g = [=] {};\\n'
+    """
+    named = {(file, int(line)) for file, line in NOT_LOCAL.findall(errors)}
+    file, line, made = "", 0, []
+    for text in preprocessed.splitlines(keepends=True):
+        marker = LINE_MARKER.match(text)
+        if marker:
+            file, line = marker.group(2), int(marker.group(1)) - 1
+        is_named = not marker and (file, line) in named
+        made.append(CAPTURE_DEFAULT.sub("[", text, count=1) if is_named else text)
+        line += 1
+    return "".join(made)
 
 
 def is_codelet(text: str) -> bool:

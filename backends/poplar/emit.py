@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -44,6 +44,7 @@ POPLAR: Final = (
     "indexed.hpp",
     "poplar_session.hpp",
     "streaming.hpp",
+    "vertices.hpp",
     "codelets.cpp",
     "host.cpp",
     "CMakeLists.txt",
@@ -90,7 +91,12 @@ def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
 def render(net: Network) -> dict[str, str]:
     """Return all text files by name."""
     assembly, context = assemble(net)
-    context |= {"codelets": assembly.codelets}
+    names = {**{n: f"common/{n}" for n in SHARED_SOURCES}, **{n: f"poplar/{n}" for n in POPLAR}}
+    return print_files(net, names, context | {"codelets": assembly.codelets})
+
+
+def print_files(net: Network, names: Mapping[str, str], context: Body) -> dict[str, str]:
+    """Print templates; `names` maps a file to its template."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(str(importlib.resources.files("snnc.templates"))),
         undefined=jinja2.StrictUndefined,
@@ -102,7 +108,6 @@ def render(net: Network) -> dict[str, str]:
     environment.filters["comment"] = comment_text
     environment.filters["c_string"] = c_string
     environment.filters["code_bytes"] = partial(code_bytes, net.plan.target.instruction_bytes)
-    names = {**{n: f"common/{n}" for n in SHARED_SOURCES}, **{n: f"poplar/{n}" for n in POPLAR}}
     return {name: environment.get_template(f"{path}.jinja").render(context) for name, path in names.items()}
 
 
@@ -115,7 +120,20 @@ def code_bytes(each: int, cost: CodeletCost) -> list[tuple[str, int]]:
 def assemble(net: Network) -> tuple[Assembly, Body]:
     """Put together everything that the templates print."""
     assembly = Assembly()
-    extras: list[Body] = []
+    extras = add_network(net, assembly)
+    if net.training:
+        loss = add_loss(net, assembly)
+        optimizer = net.program.optimizer
+        extras.append({"template": f"loss_{loss['title']}", "loss": loss, "cost": net.cost("loss"), "scores": net.cost("loss_scores")})
+        extras.append({"template": "loss_sum", "cost": net.cost("reduce")})
+        extras += gradient_codelets(net)
+        name = optimizer.name if optimizer is not None else "sgd"
+        extras.append({"template": f"optimizer_{name}", "cost": net.cost("update"), **optimizer_context(optimizer)})
+    return assembly, {**network_context(net, assembly, programs(net, assembly)), "extras": extras}
+
+
+def add_network(net: Network, assembly: Assembly) -> list[Body]:
+    """Add the forward and the backward pass; return codelets that need no fields."""
     for store in net.stores.values():
         add_relays(net, assembly, store)
     add_parameters(net, assembly)
@@ -128,24 +146,21 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
     add_recompute(net, assembly)
     add_streaming(net, assembly)
     add_clocks(net, assembly)
-    if net.rounds or net.backward_rounds:
-        extras.append({"template": "further_windows", "cost": net.cost("decide"), "zero": ZERO})
-    if net.training:
-        loss = add_loss(net, assembly)
-        optimizer = net.program.optimizer
-        extras.append({"template": f"loss_{loss['title']}", "loss": loss, "cost": net.cost("loss"), "scores": net.cost("loss_scores")})
-        extras.append({"template": "loss_sum", "cost": net.cost("reduce")})
-        extras.append({"template": "sum_private", "cost": net.cost("update")})
-        if net.copied_rows:
-            extras.append({"template": "weight_rows", "cost": net.cost("weight_rows")})
-        if any(net.weight_gradient(id_) for id_ in net.indexed):
-            extras.append({"template": "sum_pieces", "cost": net.cost("sum_pieces")})
-        name = optimizer.name if optimizer is not None else "sgd"
-        extras.append({"template": f"optimizer_{name}", "cost": net.cost("update"), **optimizer_context(optimizer)})
-    return assembly, {**_context(net, assembly), "extras": extras}
+    return [{"template": "further_windows", "cost": net.cost("decide"), "zero": ZERO}] if net.rounds or net.backward_rounds else []
 
 
-def _context(net: Network, assembly: Assembly) -> Body:
+def gradient_codelets(net: Network) -> list[Body]:
+    """Codelets that sum gradients and bring weights to their sources."""
+    extras: list[Body] = [{"template": "sum_private", "cost": net.cost("update")}]
+    if net.copied_rows:
+        extras.append({"template": "weight_rows", "cost": net.cost("weight_rows")})
+    if any(net.weight_gradient(id_) for id_ in net.indexed):
+        extras.append({"template": "sum_pieces", "cost": net.cost("sum_pieces")})
+    return extras
+
+
+def network_context(net: Network, assembly: Assembly, lines: list[str]) -> Body:
+    """What the templates print of a network; `lines` are its programs."""
     plan, target = net.plan, net.plan.target
     lists = len(plan.populations) + len(net.stores)
     reductions = [b.id for b in plan.buses if b.gradient is not None]
@@ -167,7 +182,7 @@ def _context(net: Network, assembly: Assembly) -> Body:
         "compute_sets": _compute_sets(net),
         "statements": [*assembly.tensors, *assembly.start, *assembly.refresh],
         "groups": [{"name": n, "title": t, "loops": assembly.loops[g]} for g, (n, t) in GROUPS.items() if g in assembly.loops],
-        "programs": programs(net, assembly),
+        "programs": lines,
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in net.program.inputs],
         "clock": CLOCK,
         "row_bytes": ROW_BYTES,

@@ -75,6 +75,32 @@ def optimizer_context(optimizer: Optimizer | None) -> Body:
 
 def programs(net: Network, assembly: Assembly) -> list[str]:
     """The engine's programs, as C++: refresh, forward, training step."""
+    lines, start = sequences(net, assembly), start_program(net)
+    if not net.training:
+        return [*lines, f"return {{{start}, forward}};"]
+    losses = ", ".join(f"Execute({name})" for name in loss_sets(net))
+    update = ", ".join([*gradient_sums(net), "Execute(update_parameters)"])
+    return [
+        *lines,
+        f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), backward, {update}, refresh}};",
+        f"return {{{start}, forward, train}};",
+    ]
+
+
+def start_program(net: Network) -> str:
+    """C++ program that runs once parameters are new."""
+    return "Sequence{Execute(zero_currents), refresh}" if net.rounds else "refresh"
+
+
+def gradient_sums(net: Network) -> list[str]:
+    """C++ programs that sum gradients before parameters are updated, in order."""
+    shared = any(net.weight_gradient(id_) for id_ in net.indexed)
+    replicated = any(p.replicas > 1 for p in net.plan.populations)
+    return [*(["Execute(sum_private_gradients)"] if replicated or shared else []), *([SHARED_SUMS] if shared else [])]
+
+
+def sequences(net: Network, assembly: Assembly) -> list[str]:
+    """C++ that declares ``refresh``, ``forward`` and, with training, ``backward``."""
     lines = [
         "Sequence refresh;",
         'to_replicas.end(refresh, "U2 replicas");',
@@ -88,16 +114,10 @@ def programs(net: Network, assembly: Assembly) -> list[str]:
             "forward_step.add(RepeatWhileTrue(Execute(forward_decide), again, Sequence{Execute(forward_gather), Execute(forward_next)}));",
         ]
     lines += ["forward_step.add(Execute(forward_neurons));", *_forward(net, assembly)]
-    start = "Sequence{Execute(zero_currents), refresh}" if net.rounds else "refresh"
     if not net.training:
-        return [*lines, f"return {{{start}, forward}};"]
-    shared = any(net.weight_gradient(id_) for id_ in net.indexed)
-    replicated = any(p.replicas > 1 for p in net.plan.populations)
-    sums = [*(["Execute(sum_private_gradients)"] if replicated or shared else []), *([SHARED_SUMS] if shared else [])]
-    if shared:
+        return lines
+    if SHARED_SUMS in gradient_sums(net):
         lines += [*_begun(assembly, SHARED_SUMS), f"{SHARED_SUMS}.add(Execute(sum_shared_gradients));"]
-    losses = ", ".join(f"Execute({name})" for name in loss_sets(net))
-    update = ", ".join([*sums, "Execute(update_parameters)"])
     reduced = f", Execute({REDUCE})" if any(bus.gradient is not None for bus in net.plan.buses) else ""
     lines += [f"Sequence backward_step{{Execute(relay_backward), Execute(backward_neurons){reduced}}};"]
     if net.backward_rounds:
@@ -105,12 +125,7 @@ def programs(net: Network, assembly: Assembly) -> list[str]:
             f"const Sequence backward_window{{Execute(backward_next), Execute(backward_rounds){reduced}}};",
             "backward_step.add(RepeatWhileTrue(Execute(backward_decide), again, backward_window));",
         ]
-    return [
-        *lines,
-        *_backward(net, assembly),
-        f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), backward, {update}, refresh}};",
-        f"return {{{start}, forward, train}};",
-    ]
+    return [*lines, *_backward(net, assembly)]
 
 
 def _relays_first(net: Network) -> list[str]:

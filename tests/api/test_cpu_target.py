@@ -56,7 +56,7 @@ def test_the_command_line_compiles_runs_and_trains_for_the_processor(command, tm
 def test_what_needs_tiles_is_refused():
     with pytest.raises(EstimateError, match="'cpu' has no tiles"):
         snnc.estimate(network(), "cpu", steps=5)
-    with pytest.raises(ExploreError, match="cpu and reference"):
+    with pytest.raises(ExploreError, match="cpu, cuda and reference"):
         snnc.explore(network(), ["gc200", "cpu"], steps=5)
 
 

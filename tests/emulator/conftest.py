@@ -10,8 +10,20 @@ import pytest
 from snnc.backends.emulator import build
 
 CASES = Path(__file__).parent / "cases"
-WITH_LIBRARIES = ("poplibs",)
+WITH_LIBRARIES = ("poplibs", "faults", "everyday")
 """Cases that need PopLibs."""
+
+
+SANITIZER = os.environ.get("SNNC_TEST_SANITIZER", "")
+"""Sanitizers of the compiler under which library, programs and codelets are built and run: `thread`, or `address,undefined`."""
+SANITIZER_FLAGS = [f"-fsanitize={SANITIZER}", "-fno-sanitize-recover=all", "-g"] if SANITIZER else []
+if SANITIZER:
+    os.environ["SNNC_LIBRARY_FLAGS"] = " ".join(["-O1", *SANITIZER_FLAGS])
+    os.environ["SNNC_CODELET_EXTRA_FLAGS"] = " ".join(SANITIZER_FLAGS)
+    os.environ.setdefault("SNNC_THREADS", "3")
+    os.environ.setdefault("SNNC_PARALLEL_MICROSECONDS", "0")
+collect_ignore = ["test_build.py", "test_emulate.py"] if SANITIZER else []
+"""These are about tool chains, and load what they build into Python."""
 
 
 class Cases:
@@ -23,7 +35,7 @@ class Cases:
     def program(self, name: str) -> Path:
         output = self.folder / name
         if not output.exists():
-            flags = ["-O0", "-Wall", "-Wextra", "-Werror", f'-DCODELETS="{CASES / "codelets.cpp"}"']
+            flags = ["-O0", "-Wall", "-Wextra", "-Werror", f'-DCODELETS="{CASES / "codelets.cpp"}"', *SANITIZER_FLAGS]
             build.compile_program([CASES / f"{name}.cpp"], output, flags=flags, complete=name in WITH_LIBRARIES)
         return output
 

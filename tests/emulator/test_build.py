@@ -13,21 +13,20 @@ from snnc.backends.emulator import build, popc, toolchain
 from snnc.compiler.errors import BuildError, ToolMissingError
 
 CASES = Path(__file__).parent / "cases"
-STRICT = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-c"]
+STRICT = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
 
 
 def headers(folder):
     return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
 
 
-def test_every_header_stands_alone_and_compiles_without_warnings(tmp_path):
+def test_every_header_stands_alone_and_compiles_without_warnings():
     include = build.include_dir()
     command = [*build.compiler(), *STRICT, f"-I{include}", "-x", "c++"]
 
     def refused(header):
-        output = tmp_path / f"{Path(header).name}.o"
         source = f"#include <{header}>\n#include <{header}>\n"
-        result = subprocess.run([*command, "-", "-o", str(output)], input=source, text=True, capture_output=True, check=False)
+        result = subprocess.run([*command, "-"], input=source, text=True, capture_output=True, check=False)
         return result.stderr if result.returncode else ""
 
     with ThreadPoolExecutor(2) as pool:

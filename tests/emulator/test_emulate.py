@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from snnc.backends.emulator import build, popc, sources, toolchain
+from snnc.backends.emulator.emulate import build_program
 from snnc.cli import run_command
 from snnc.compiler.errors import BuildError, ToolMissingError
 
@@ -76,6 +77,70 @@ def test_a_program_gets_its_codelets_arguments_and_macros_and_its_exit_code_come
     steps = json.loads(profile.read_text())["steps"]
     assert any(step["name"] == "double" and step["executions"] == 1 for step in steps)
     assert run_command(["emulate", *program, "-D", "LIMIT=42", "--ipu", "none"]) == 9
+
+
+TOOLS = """
+#pragma once
+#include <vector>
+const unsigned step = 2;
+static auto later = [=](unsigned x) { return x + step; };
+const auto total = [ & ](const std::vector<unsigned> &values) -> unsigned {
+  unsigned sum = 0;
+  const auto each = [&](unsigned x) { sum += x; };
+  for (unsigned x : values)
+    each(later(x));
+  return sum;
+};
+"""
+OLDER = """
+#include "tools.hpp"
+#include <boost/program_options.hpp>
+#include <boost/timer/timer.hpp>
+#include <iostream>
+namespace po = boost::program_options;
+int main(int argc, char **argv) {
+  unsigned ipus = 0;
+  bool model = false;
+  po::options_description all("Options");
+  all.add_options()("help,h", "Shows this.")
+      ("ipus", po::value<unsigned>(&ipus)->default_value(1), "How many.")
+      ("model", po::bool_switch(&model)->default_value(false), "A model.")
+      ("sizes,s", po::value<std::vector<unsigned>>()->multitoken(), "Sizes.")
+      ("name", po::value<std::string>()->required(), "Name.")
+      ("file", po::value<std::string>(), "File.");
+  po::positional_options_description positions;
+  positions.add("file", 1);
+  po::variables_map given;
+  try {
+    po::store(po::command_line_parser(argc, argv).options(all).positional(positions).run(), given);
+    if (given.count("help"))
+      std::cout << all;
+    po::notify(given);
+    boost::timer::cpu_timer timer;
+    std::cout << ipus << model << " " << total(given["sizes"].as<std::vector<unsigned>>()) << " " << given["name"].as<std::string>() << " "
+              << given["file"].as<std::string>() << " " << given["ipus"].defaulted() << (timer.elapsed().wall >= 0) << "\\n";
+  } catch (const po::error &error) {
+    std::cout << error.what() << "\\n";
+  }
+}
+"""
+
+
+def test_what_older_compilers_took_and_programs_have_from_boost_builds(cases, tmp_path):
+    (tmp_path / "tools.hpp").write_text(TOOLS)
+    host = tmp_path / "older.cpp"
+    host.write_text(OLDER)
+    # The stand-ins are found first, whether or not Boost is there.
+    program = build_program([host], include=[build.fallback_dir()], flags=["-lboost_program_options"])
+
+    def run(*arguments):
+        return subprocess.run([program.path, *arguments], capture_output=True, text=True, check=True).stdout
+
+    assert run("in.npz", "--ipus=4", "--model", "-s", "1", "2", "30", "--name", "x", "--sizes", "5") == "41 46 x in.npz 01\n"
+    assert run("--ipus", "two", "--name", "x") == "the argument ('two') is invalid\n"
+    assert run("--nonsense") == "unrecognised option '--nonsense'\n"
+    assert run("-s", "1").endswith("the option '--name' is required but missing\n")
+    assert "-h [ --help ]" in run("-h", "--name", "x", "-s1", "f")
 
 
 def test_what_is_missing_or_does_not_compile_is_named(program, tmp_path, capsys, monkeypatch):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from snnc.cli import run_command
 from snnc.compiler.mapping.errors import ReportOptionError
 from snnc.reporting import report
 
@@ -44,6 +45,13 @@ def test_a_trace_lasts_as_long_as_the_program(path):
     events = json.loads(report(path, "trace"))["traceEvents"]
     assert [event["name"] for event in events] == ["small", "big", "big"]
     assert max(event["ts"] + event["dur"] for event in events) == pytest.approx(1.4)
+
+
+def test_a_profile_is_shown_as_text_where_no_format_is_named(path, capsys):
+    assert run_command(["inspect", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "execute big" in shown
+    assert list(path.parent.iterdir()) == [path], "nothing is written beside it"
 
 
 def test_drawings_of_plans_are_refused(path):

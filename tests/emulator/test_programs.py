@@ -1,6 +1,9 @@
 """Programs compute what they say."""
 
+import os
+
 import numpy as np
+import pytest
 
 
 def numbers(text):
@@ -46,6 +49,10 @@ def test_fields_of_all_kinds_are_connected_and_members_persist_until_loaded_agai
     assert (runs, picked, again) == ([6], [-9], [3])
 
 
+def test_rows_that_are_assigned_as_a_whole_are_copied_up_to_the_length_of_the_output(cases):
+    assert numbers(cases.run("programs", "rows")) == [[1, 2, 5, 6, 9, 10]]
+
+
 def test_initial_values_constants_and_copies_inside_a_variable(cases):
     t, out, copy = numbers(cases.run("programs", "values"))
     assert t == [3, 1, 1, 3]
@@ -72,7 +79,13 @@ def test_results_and_cycles_do_not_depend_on_the_number_of_threads(cases):
 
 def test_workers_of_a_multi_vertex_can_be_kept_apart(cases):
     assert numbers(cases.run("programs", "workers")) == [[1, 1, 1, 1, 1, 1]], "one after the other they see what was written"
-    assert numbers(cases.run("programs", "workers", SNNC_CHECK_WORKERS="1")) == [[1, 0, 0, 0, 0, 0]]
+    text = cases.run("programs", "workers", SNNC_CHECK_WORKERS="1")
+    assert text.startswith("poplar::application_runtime_error: a worker sees what another one writes: byte 4 of field 'data'")
+
+
+@pytest.mark.skipif("SNNC_TEST_SANITIZER" in os.environ, reason="sanitizers count allocations of their own")
+def test_a_run_takes_no_memory(cases):
+    assert cases.run("programs", "allocations") == "0 1\n"
 
 
 def test_the_summary_names_steps_memory_and_totals(cases):
@@ -86,9 +99,3 @@ def test_machines_have_their_published_sizes(cases):
     assert cases.run("programs", "machines").splitlines() == [
         "1216 262144 1600 6", "1472 638976 1330 6", "1472 638976 1850 6", "1 5888", "1 1",
     ]  # fmt: skip
-
-
-def test_ten_thousand_vertices_are_built_and_checked_within_two_seconds_each(cases):
-    graph, engine = numbers(cases.run("large"))[0]
-    assert graph < 2
-    assert engine < 2

@@ -257,3 +257,18 @@ def feeds(graph, seed=0, steps=5, batch=2):
         values = random.integers(-8, 9, [*([batch] if batched else []), *port.shape]) / 8
         states[name] = (values > 0 if port.kind == "spikes" else values).astype(F)
     return found, states
+
+
+def with_readout(graph):
+    """Let all populations reach a readout, which the loss reads."""
+    ports = port_map(graph)
+    graph.add("the readout", Population(LI(0.75), (3,)))
+    random = np.random.default_rng(0)
+    for name, population in list(graph.of_type(Population))[:-1]:
+        port = population.model.outputs[0]
+        size = int(np.prod(ports[name, port].shape))
+        graph.connect(name, graph.add(f"{name} in a row", Flatten()), source_port=port)
+        graph.add(f"{name} read", Linear(random.integers(-8, 9, (3, size)).astype(np.float32) / 8))
+        graph.connect(f"{name} in a row", f"{name} read")
+        graph.connect(f"{name} read", "the readout")
+    return graph

@@ -2,6 +2,8 @@
 #include <poplar/Graph.hpp>
 #include <poplar/exceptions.hpp>
 
+#include <algorithm>
+
 #include "graph_data.hpp"
 
 namespace poplar {
@@ -147,24 +149,83 @@ void Graph::connect(const FieldRef &ref, HostValue value) {
 
 void Graph::setFieldSize(const FieldRef &ref, std::size_t size) {
   core::VertexData &vertex = vertexOf(*data_, ref.vertex);
-  data_->fieldSizes[{ref.vertex, vertex.type->fieldIndex(ref.name)}] = size;
+  const std::uint32_t field = vertex.type->fieldIndex(ref.name);
+  for (std::size_t i = vertex.firstValue; i < vertex.endValue; ++i)
+    if (const core::FieldValue &value = data_->fieldValues[i]; value.vertex == ref.vertex && value.field == field && value.values.size() > size)
+      throw graph_connection_error(fieldName(*data_, ref) + " holds " + std::to_string(value.values.size()) +
+                                   " initial values and cannot be made " + std::to_string(size) + " elements long");
+  data_->fieldSizes[{ref.vertex, field}] = size;
 }
 
 void Graph::setInitialValues(const FieldRef &ref, const std::vector<HostValue> &values) {
   core::VertexData &vertex = vertexOf(*data_, ref.vertex);
   const std::uint32_t field = vertex.type->fieldIndex(ref.name);
   const Field &f = vertex.type->fields[field];
-  if (f.kind == FieldKind::State)
-    data_->fieldSizes.emplace(std::make_pair(ref.vertex, field), values.size());
-  else if (f.isEdge() || values.size() != 1)
+  if (f.kind == FieldKind::State) {
+    const std::size_t size = data_->fieldSizes.emplace(std::make_pair(ref.vertex, field), values.size()).first->second;
+    if (values.size() > size)
+      throw graph_connection_error(fieldName(*data_, ref) + " has " + std::to_string(size) + " elements and was given " +
+                                   std::to_string(values.size()) + " values");
+  } else if (f.isEdge() || values.size() != 1)
     throw graph_connection_error(fieldName(*data_, ref) + " does not take an initial value of " + std::to_string(values.size()) + " elements");
+  vertex.firstValue = std::min(vertex.firstValue, data_->fieldValues.size());
   data_->fieldValues.push_back({ref.vertex, field, values});
+  vertex.endValue = data_->fieldValues.size();
 }
 
-void Graph::setPerfEstimate(const VertexRef &vertex, std::uint64_t cycles, std::uint64_t) { vertexOf(*data_, vertex.id).perfEstimate = cycles; }
-std::uint64_t Graph::getPerfEstimate(const VertexRef &vertex) const {
-  const std::uint64_t cycles = vertexOf(*data_, vertex.id).perfEstimate;
-  return cycles == core::noEstimate ? 0 : cycles;
+void Graph::setPerfEstimate(const VertexRef &vertex, std::uint64_t cycles, std::uint64_t flops) {
+  core::VertexData &v = vertexOf(*data_, vertex.id);
+  v.perfEstimate = cycles;
+  v.flops = flops;
+}
+
+VertexPerfEstimate Graph::getPerfEstimate(const VertexRef &vertex) const {
+  vertexOf(*data_, vertex.id);
+  const VertexPerfEstimate estimate = data_->perfEstimateOf(vertex.id);
+  if (estimate.cycles == core::noEstimate)
+    throw missing_perf_estimate(data_->vertexName(vertex.id) + " has no performance estimate: see setPerfEstimate, registerPerfEstimator");
+  return estimate;
+}
+
+namespace {
+
+class Introspector : public VertexIntrospector {
+public:
+  Introspector(const core::GraphData &data, std::uint32_t vertex) : data_(data), vertex_(vertex) {}
+
+  FieldData getFieldInfo(const std::string &name) const override {
+    const core::VertexData &vertex = data_.vertices[vertex_];
+    const std::uint32_t field = vertex.type->fieldIndex(name);
+    const core::Field &f = vertex.type->fields[field];
+    std::vector<std::size_t> rows(f.kind == FieldKind::List ? 0 : 1, f.kind == FieldKind::Value ? 1 : 0);
+    if (const auto size = data_.fieldSizes.find({vertex_, field}); size != data_.fieldSizes.end())
+      f.kind == FieldKind::List ? rows.resize(size->second) : void(rows[0] = size->second);
+    for (const core::Edge &edge : vertex.edges)
+      if (edge.field == field) {
+        rows.resize(std::max<std::size_t>(rows.size(), edge.row + 1));
+        rows[edge.row] = std::size_t(edge.elements);
+      }
+    std::vector<double> values;
+    for (std::size_t i = vertex.firstValue; i < vertex.endValue; ++i)
+      if (const core::FieldValue &value = data_.fieldValues[i]; value.vertex == vertex_ && value.field == field)
+        for (const HostValue &v : value.values)
+          values.push_back(v.isFloat ? v.real : double(v.integer));
+    return FieldData(f.kind == FieldKind::List, std::move(rows), std::move(values));
+  }
+
+private:
+  const core::GraphData &data_;
+  const std::uint32_t vertex_;
+};
+
+} // namespace
+
+VertexPerfEstimate core::GraphData::perfEstimateOf(std::uint32_t vertex) const {
+  const VertexData &v = vertices[vertex];
+  if (v.perfEstimate != noEstimate)
+    return VertexPerfEstimate(v.perfEstimate, v.flops);
+  const auto estimator = perfEstimators.find(v.type->name);
+  return estimator == perfEstimators.end() ? VertexPerfEstimate(noEstimate) : estimator->second(Introspector(*this, vertex), target);
 }
 
 void Graph::setTileMapping(const VertexRef &vertex, unsigned tile) {

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "engine_data.hpp"
+#include "options.hpp"
 #include "spoil.hpp"
 
 namespace poplar {
@@ -79,6 +80,8 @@ std::unique_ptr<EngineData> makeEngine(const std::shared_ptr<GraphData> &graph, 
   if (checksUndefined())
     engine->undefined = std::make_unique<UndefinedElements>(*graph);
   lowerPrograms(*engine, programs);
+  for (const auto &step : engine->supersteps)
+    engine->executor.reserve(*step);
   planHandles(*engine);
   try {
     accountMemory(*engine);
@@ -120,7 +123,8 @@ Engine::Engine(const Executable &executable, const OptionFlags &options) {
   build(executable.graph(), executable.programs(), merged);
 }
 
-void Engine::build(std::shared_ptr<core::GraphData> graph, ArrayRef<program::Program> programs, const OptionFlags &options) {
+void Engine::build(std::shared_ptr<core::GraphData> graph, ArrayRef<program::Program> programs, const OptionFlags &given) {
+  const OptionFlags options = core::engineOptions(given);
   core::mapOwnedConstants(*graph);
   const bool lenient = core::allowsTooMuch(options);
   data_ = core::makeEngine(graph, programs, lenient);
@@ -219,6 +223,8 @@ void Engine::readTensor(const std::string &handle, void *begin, void *end) {
   char *to = static_cast<char *>(begin);
   for (core::EngineData *replica : data_->replicas) {
     core::HostAccess &access = core::accessOf(*replica, handle, false);
+    if (replica->undefined)
+      replica->undefined->require(access.blocks, [&] { return "host access '" + handle + "'"; });
     core::runMoves(access.toHost, access.elementBytes);
     if (access.bytes)
       std::memcpy(to, access.buffer.data(), access.bytes);
@@ -235,6 +241,8 @@ void Engine::writeTensor(const std::string &handle, const void *begin, const voi
     if (access.bytes)
       std::memcpy(access.buffer.data(), from, access.bytes);
     core::runMoves(access.toDevice, access.elementBytes);
+    if (replica->undefined)
+      replica->undefined->define(access.blocks);
     from += access.bytes;
   }
 }

@@ -107,6 +107,8 @@ struct HostAccess {
   std::string tensor;
   AlignedBytes buffer;
   std::vector<Move> toDevice, toHost;
+  /// Where undefined elements are followed.
+  std::vector<Block> blocks;
 };
 
 struct StreamConnection {

@@ -8,14 +8,13 @@
 #include <cstdlib>
 #include <functional>
 
+#define SNNC_THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
 extern "C" {
-extern __thread unsigned long long snnc_worker_cycles __attribute__((tls_model("initial-exec")));
-__thread unsigned long long snnc_worker_cycles = 0;
-extern __thread unsigned snnc_tile_id __attribute__((tls_model("initial-exec")));
-__thread unsigned snnc_tile_id = 0;
-extern __thread unsigned snnc_worker_id __attribute__((tls_model("initial-exec")));
-__thread unsigned snnc_worker_id = 0;
+SNNC_THREAD_LOCAL unsigned long long snnc_worker_cycles = 0;
+SNNC_THREAD_LOCAL unsigned snnc_tile_id = 0;
+SNNC_THREAD_LOCAL unsigned snnc_worker_id = 0;
 }
+#undef SNNC_THREAD_LOCAL
 
 namespace poplar::core {
 
@@ -58,7 +57,7 @@ std::uint64_t callMulti(const Superstep &step, const VertexCall &call, unsigned 
     slowest = std::max<std::uint64_t>(slowest, snnc_worker_cycles);
   };
   if (apart)
-    runApart(step.written, call, workers, run);
+    runApart(step, call, workers, run);
   else
     for (unsigned worker = 0; worker < workers; ++worker)
       run(worker);
@@ -72,7 +71,7 @@ Executor::Executor(const Target &target)
       startCycles_(std::uint64_t(target.getEmulatorModel().vertexStartCycles)),
       threshold_(chosenThreshold()), apart_(checksWorkers()), guarded_(checksBounds()), pool_(Pool::defaultThreads()), threads_(pool_.threads()) {}
 
-std::uint64_t Executor::cyclesOf(const VertexCall &call, std::uint64_t counted, Thread &thread) const {
+inline std::uint64_t Executor::cyclesOf(const VertexCall &call, std::uint64_t counted, Thread &thread) const {
   if (counted)
     return counted + startCycles_;
   if (call.guess != noGuess)
@@ -80,7 +79,8 @@ std::uint64_t Executor::cyclesOf(const VertexCall &call, std::uint64_t counted, 
   return call.cycles;
 }
 
-double Executor::busiestWorker(std::vector<std::uint64_t> &cycles) const {
+double Executor::busiestWorker(Thread &thread) const {
+  std::vector<std::uint64_t> &cycles = thread.workerCycles;
   if (cycles.empty())
     return 0;
   const auto [low, high] = std::minmax_element(cycles.begin(), cycles.end());
@@ -89,10 +89,25 @@ double Executor::busiestWorker(std::vector<std::uint64_t> &cycles) const {
   if (*low == *high)
     return double((cycles.size() + workers_ - 1) / workers_ * *high);
   std::sort(cycles.begin(), cycles.end(), std::greater<>());
-  std::vector<std::uint64_t> load(workers_, 0);
+  std::vector<std::uint64_t> &load = thread.load;
+  std::fill(load.begin(), load.end(), 0);
   for (std::uint64_t c : cycles)
     *std::min_element(load.begin(), load.end()) += c;
   return double(*std::max_element(load.begin(), load.end()));
+}
+
+/// One vertex, or as many as there are workers, whose edges lie as they need them: nothing but the calls.
+inline double Executor::runPlain(const Superstep &step, const TileGroup &group, Thread &thread) const {
+  const VertexCall *call = step.calls.data() + group.firstCall;
+  std::uint64_t slowest = 0;
+  snnc_tile_id = group.tile;
+  for (std::uint32_t worker = 0; worker < group.numCalls; ++worker, ++call) {
+    snnc_worker_cycles = 0;
+    snnc_worker_id = worker;
+    call->compute(call->state);
+    slowest = std::max(slowest, cyclesOf(*call, snnc_worker_cycles, thread));
+  }
+  return double(workers_ * slowest);
 }
 
 double Executor::runGroup(const Superstep &step, const TileGroup &group, Thread &thread) {
@@ -130,12 +145,13 @@ double Executor::runGroup(const Superstep &step, const TileGroup &group, Thread 
       if (edge->writes)
         scatterEdge(*edge, &step.strips[edge->firstStrip], scratch + edge->scratchOffset);
   }
-  return serial + workers_ * busiestWorker(thread.workerCycles);
+  return serial + workers_ * busiestWorker(thread);
 }
 
 void Executor::runGroups(Superstep &step, std::uint32_t begin, std::uint32_t end, Thread &thread) {
   for (std::uint32_t g = begin; g < end; ++g) {
-    const double cycles = runGroup(step, step.groups[g], thread);
+    const TileGroup &group = step.groups[g];
+    const double cycles = step.plain && group.numCalls <= workers_ ? runPlain(step, group, thread) : runGroup(step, group, thread);
     step.groupCycles[g] += cycles;
     thread.sum += cycles;
     thread.busiest = std::max(thread.busiest, cycles);
@@ -151,17 +167,24 @@ void Executor::work(void *context, std::uint32_t chunk, unsigned number) {
   thread.seconds += secondsSince(begin);
 }
 
-void Executor::prepareThreads(const Superstep &step) {
+void Executor::reserve(const Superstep &step) {
+  std::size_t most = 0;
+  for (const TileGroup &group : step.groups)
+    most = std::max<std::size_t>(most, group.numCalls);
   for (Thread &t : threads_) {
     if (t.scratch.size() < step.scratchBytes + 2 * guardBytes)
       t.scratch = AlignedBytes(step.scratchBytes + 2 * guardBytes);
-    t.busiest = t.sum = t.seconds = 0;
-    t.guessed.assign(step.guessed.size(), 0);
+    t.workerCycles.reserve(most);
+    t.load.resize(workers_);
+    t.guessed.resize(std::max(t.guessed.size(), step.guessed.size()));
   }
 }
 
 double Executor::run(Superstep &step) {
-  prepareThreads(step);
+  for (Thread &t : threads_) {
+    t.busiest = t.sum = t.seconds = 0;
+    std::fill(t.guessed.begin(), t.guessed.end(), 0);
+  }
   const Clock::time_point begin = Clock::now();
   const bool share = !apart_ && !guarded_ && threads_.size() > 1 && step.groups.size() > 1 && step.serialSeconds > threshold_;
   if (share) {

@@ -14,7 +14,9 @@ namespace poplar::core {
 class Executor {
 public:
   explicit Executor(const Target &target);
-  /// Runs every vertex once; returns the tile cycles of the busiest tile.
+  /// Takes the memory that `run` needs for this step.
+  void reserve(const Superstep &step);
+  /// Runs every vertex once, without taking memory; returns the tile cycles of the busiest tile.
   double run(Superstep &step);
   unsigned threads() const { return pool_.threads(); }
 
@@ -22,6 +24,8 @@ private:
   struct Thread {
     AlignedBytes scratch;
     std::vector<std::uint64_t> workerCycles;
+    /// Cycles dealt to each worker.
+    std::vector<std::uint64_t> load;
     double busiest = 0, sum = 0, seconds = 0;
     /// Vertex types of the step whose cycles had to be guessed.
     std::vector<char> guessed;
@@ -36,9 +40,9 @@ private:
 
   void runGroups(Superstep &step, std::uint32_t begin, std::uint32_t end, Thread &thread);
   double runGroup(const Superstep &step, const TileGroup &group, Thread &thread);
+  double runPlain(const Superstep &step, const TileGroup &group, Thread &thread) const;
   std::uint64_t cyclesOf(const VertexCall &call, std::uint64_t counted, Thread &thread) const;
-  double busiestWorker(std::vector<std::uint64_t> &cycles) const;
-  void prepareThreads(const Superstep &step);
+  double busiestWorker(Thread &thread) const;
   static void work(void *job, std::uint32_t chunk, unsigned thread);
 
   const unsigned workers_;

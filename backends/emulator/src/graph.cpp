@@ -28,6 +28,11 @@ void writeValue(char *out, Type type, const HostValue &value) {
     std::memcpy(out, &integer, type.size()); // little endian
 }
 
+void requireOwn(const GraphData &graph, const Tensor &tensor, const std::string &user) {
+  if (tensor.data().graph != &graph)
+    throw graph_connection_error(user + ": tensor '" + tensor.getName() + "' belongs to another graph");
+}
+
 std::string GraphData::vertexName(std::uint32_t vertex) const {
   const VertexData &v = vertices[vertex];
   return "vertex " + std::to_string(vertex) + " (" + v.type->name + ")";
@@ -105,6 +110,12 @@ Tensor Graph::addVariable(const Type &type, ArrayRef<std::size_t> shape, Variabl
   view.var = id;
   view.shape = variable.shape;
   view.strides = core::rowMajorStrides(view.shape);
+  double elements = 1;
+  for (std::size_t d : variable.shape)
+    elements *= double(d);
+  if (elements > double(core::mostElements))
+    throw tensor_creation_error("'" + variable.name + "' of shape " + core::shapeText(variable.shape) + " has more than " +
+                                std::to_string(core::mostElements) + " elements");
   variable.elements = view.numElements();
   const unsigned tiles = getTarget().getNumTiles();
   if (data_->target.getNumTiles() == 1 && variable.elements > 0) {
@@ -134,12 +145,14 @@ Tensor Graph::addConstantValues(const Type &type, ArrayRef<std::size_t> shape, c
 }
 
 Tensor Graph::clone(const Type &type, const Tensor &tensor, const DebugContext &context, TensorCloneMethod) {
+  core::requireOwn(*data_, tensor, "clone");
   Tensor copy = addVariable(type, tensor.shape(), context.getPathName().empty() ? DebugContext(tensor.getName() + "_clone") : context);
   setTileMapping(copy, getTileMapping(tensor, false));
   return copy;
 }
 
 void Graph::setTileMapping(const Tensor &tensor, unsigned virtualTile) {
+  core::requireOwn(*data_, tensor, "setTileMapping");
   const unsigned tile = physicalTile(virtualTile, "'" + tensor.getName() + "'");
   for (const core::Block &b : core::blocksOf(tensor.data().view)) {
     core::TileMap &map = data_->variables[b.var].tiles;
@@ -174,6 +187,7 @@ Graph::TileToTensorMapping seenBy(const core::TileSelection &selection, const Gr
 } // namespace
 
 Graph::TileToTensorMapping Graph::getTileMapping(const Tensor &tensor, bool *isComplete) const {
+  core::requireOwn(*data_, tensor, "getTileMapping");
   TileToTensorMapping mapping(data_->target.getNumTiles());
   bool complete = true;
   std::size_t at = 0;
@@ -223,6 +237,7 @@ Graph::TileToTensorMapping Graph::getTileMapping(const Tensor &tensor, bool requ
 }
 
 void Graph::setInitialValues(const Tensor &tensor, const std::vector<HostValue> &values) {
+  core::requireOwn(*data_, tensor, "setInitialValue");
   if (values.size() != 1 && values.size() != tensor.numElements())
     throw graph_connection_error("setInitialValue: " + std::to_string(values.size()) + " values for '" + tensor.getName() + "' of shape " +
                                  tensor.shapeToString());
@@ -232,6 +247,7 @@ void Graph::setInitialValues(const Tensor &tensor, const std::vector<HostValue> 
 namespace {
 
 void addHandle(core::GraphData &data, const std::string &handle, const Tensor &tensor, bool write) {
+  core::requireOwn(data, tensor, "host access '" + handle + "'");
   auto found = data.handles.find(handle);
   if (found == data.handles.end())
     found = data.handles.emplace(handle, core::HostHandle{tensor.data(), false, false}).first;
@@ -289,6 +305,41 @@ RemoteBuffer Graph::addRemoteBuffer(const std::string &handle, const Type &eleme
   data_->remotes.push_back(buffer);
   return buffer;
 }
+
+void Graph::registerPerfEstimator(const std::string &vertexTypeName, PerfEstimateFunc estimator) {
+  const std::string name = core::canonicalName(vertexTypeName);
+  if (!data_->codelets.contains(name))
+    throw unknown_vertex_type("registerPerfEstimator: there is no vertex type '" + vertexTypeName + "'");
+  data_->perfEstimators[name] = std::move(estimator);
+}
+
+namespace {
+
+std::vector<HostValue> fromHalves(ArrayRef<std::uint16_t> bits) {
+  std::vector<HostValue> values;
+  for (std::uint16_t b : bits) {
+    half value;
+    std::memcpy(&value, &b, sizeof value);
+    values.emplace_back(value);
+  }
+  return values;
+}
+
+} // namespace
+
+Tensor Graph::addConstantHalf(const Type &type, ArrayRef<std::size_t> shape, const std::uint16_t *bits, const DebugContext &context) {
+  std::size_t n = 1;
+  for (std::size_t d : shape)
+    n *= d;
+  return addConstantValues(type, shape, fromHalves(ArrayRef<std::uint16_t>(bits, n)), context);
+}
+
+Tensor Graph::addConstantHalf(const Type &type, ArrayRef<std::size_t> shape, std::uint16_t bits, const DebugContext &context) {
+  return addConstantValues(type, shape, fromHalves(ArrayRef<std::uint16_t>(&bits, 1)), context);
+}
+
+void Graph::setInitialValueHalf(const Tensor &tensor, ArrayRef<std::uint16_t> bits) { setInitialValues(tensor, fromHalves(bits)); }
+void Graph::setInitialValueHalf(const FieldRef &field, ArrayRef<std::uint16_t> bits) { setInitialValues(field, fromHalves(bits)); }
 
 Function Graph::addFunction(const program::Program &program) {
   data_->functions.push_back(program);

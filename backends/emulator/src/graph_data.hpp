@@ -57,8 +57,10 @@ struct VertexData {
   const VertexType *type;
   std::uint32_t computeSet;
   std::uint32_t tile = ~0u;
-  std::uint64_t perfEstimate = noEstimate;
+  std::uint64_t perfEstimate = noEstimate, flops = 0;
   std::vector<Edge> edges;
+  /// Its initial values lie between these of GraphData::fieldValues.
+  std::size_t firstValue = ~std::size_t(0), endValue = 0;
 };
 
 struct ComputeSetData {
@@ -100,15 +102,21 @@ struct GraphData {
   std::vector<RemoteBuffer> remotes;
   std::vector<program::Program> functions;
   CodeletLibrary codelets;
+  /// By vertex type.
+  std::map<std::string, PerfEstimateFunc> perfEstimators;
   /// Libraries whose codelets were added, such as "popops".
   std::set<std::string> libraries;
   std::unordered_map<std::string, const VertexType *> typeCache;
 
   std::string vertexName(std::uint32_t vertex) const;
+  /// What the program said, or an estimator of the vertex's type; cycles of noEstimate where neither did.
+  VertexPerfEstimate perfEstimateOf(std::uint32_t vertex) const;
   /// "history[12:40]"
   std::string elementName(std::uint32_t variable, Index begin, Index end) const;
 };
 
+/// Throws graph_connection_error where the tensor belongs to another graph.
+void requireOwn(const GraphData &graph, const Tensor &tensor, const std::string &user);
 /// `value` as the bytes of one element.
 void writeValue(char *out, Type type, const HostValue &value);
 Tensor makeTensor(GraphData *graph, Type type, View view);

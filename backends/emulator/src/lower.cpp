@@ -17,10 +17,16 @@ void requireMapped(const GraphData &graph, const std::vector<Block> &blocks, con
     });
 }
 
-void requireWritable(const GraphData &graph, const Tensor &tensor, const std::vector<Block> &blocks, const std::string &user) {
+namespace {
+void requireVariables(const GraphData &graph, const std::vector<Block> &blocks, const std::string &user) {
   for (const Block &b : blocks)
     if (graph.variables[b.var].constant)
       throw graph_connection_error(user + " writes constant '" + graph.variables[b.var].name + "'");
+}
+} // namespace
+
+void requireWritable(const GraphData &graph, const Tensor &tensor, const std::vector<Block> &blocks, const std::string &user) {
+  requireVariables(graph, blocks, user);
   if (tensor.containsAliases())
     throw graph_connection_error(user + " writes an element of '" + tensor.getName() + "' twice");
 }
@@ -91,6 +97,7 @@ public:
     op.source = data->source;
     op.destination = data->destination;
     op.offset = data->offset;
+    requireOwnTensors(*data);
     lowerStep(*data, op);
     for (const program::Program &child : data->children)
       op.children.push_back(lower(child));
@@ -104,6 +111,12 @@ public:
   }
 
 private:
+  void requireOwnTensors(const ProgramData &data) const {
+    for (const Tensor *tensor : {&data.source, &data.destination, &data.offset})
+      if (tensor->valid())
+        requireOwn(graph_, *tensor, data.name.empty() ? "a program" : "program '" + data.name + "'");
+  }
+
   void lowerStep(const ProgramData &data, Op &op) {
     switch (data.kind) {
     case ProgramKind::Execute:
@@ -134,6 +147,9 @@ private:
     case ProgramKind::CycleStamp:
       op.stamp = addressOf(engine_, data.destination);
       op.since = data.source.valid() ? addressOf(engine_, data.source) : nullptr;
+      break;
+    case ProgramKind::WriteUndef:
+      requireVariables(graph_, blocksOf(data.destination.data().view), "WriteUndef");
       break;
     case ProgramKind::WhileTrue:
     case ProgramKind::WhileFalse:
@@ -300,6 +316,8 @@ void planHandles(EngineData &engine) {
     access.elementBytes = std::uint32_t(tensor.elementType().size());
     access.bytes = std::uint64_t(tensor.numElements()) * access.elementBytes;
     access.tensor = tensor.getDebugStr();
+    if (engine.undefined)
+      access.blocks = blocks;
     access.buffer = AlignedBytes(access.bytes);
     access.toHost = movesToBuffer(engine, blocks, access.buffer.data(), access.elementBytes, true);
     if (access.write) {

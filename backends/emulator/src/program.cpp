@@ -2,6 +2,8 @@
 #include <poplar/Program.hpp>
 #include <poplar/exceptions.hpp>
 
+#include <algorithm>
+
 #include "program_data.hpp"
 
 namespace poplar::program {
@@ -109,6 +111,8 @@ Switch Switch::switchWithBoundsChecking(const Tensor &control, const std::vector
 
 Switch &Switch::add(std::int32_t value, const Program &body) {
   ProgramData &data = own(data_);
+  if (std::find(data.cases.begin(), data.cases.end(), value) != data.cases.end())
+    throw control_program_error("Switch: there are two cases for " + std::to_string(value));
   data.children.insert(data.children.begin() + std::ptrdiff_t(data.cases.size()), body);
   data.cases.push_back(value);
   return *this;

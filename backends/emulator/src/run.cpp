@@ -40,6 +40,9 @@ std::int64_t agreed(const EngineData &engine, std::uint32_t number, std::int64_t
 /// A decision that all tiles wait for.
 std::int64_t decide(EngineData &engine, std::uint32_t number) {
   const Op &op = engine.ops[number];
+  for (const EngineData *replica : engine.replicas)
+    if (replica->undefined)
+      replica->undefined->require(replica->touched.at(number).first, [] { return std::string("a decision of the program"); });
   const Target &target = engine.graph->target;
   const EmulatorModel &model = target.getEmulatorModel();
   const double sync = target.getNumIPUs() > 1 ? model.globalSyncCycles : model.syncCycles;

@@ -9,6 +9,7 @@
 #include "bounds.hpp"
 #include "graph_data.hpp"
 #include "race.hpp"
+#include "workers.hpp"
 
 namespace poplar::core {
 
@@ -71,6 +72,8 @@ public:
     step_.initialStates.assign(step_.states.data(), step_.states.data() + bytes);
     step_.groupCycles.assign(step_.groups.size(), 0);
     step_.guessed.assign(step_.estimated.size(), 0);
+    step_.plain = step_.staged.empty() && std::none_of(step_.calls.begin(), step_.calls.end(),
+                                                       [](const VertexCall &call) { return call.multi || call.wholeTile; });
   }
 
 private:
@@ -81,6 +84,7 @@ private:
     call.state = state;
     call.multi = vertex.type->multi;
     call.wholeTile = vertex.type->wholeTile;
+    call.stateBytes = std::uint32_t(roundUp(vertex.type->size, 16) + extraBytes(graph_, v));
     call.firstStaged = std::uint32_t(step_.staged.size());
     call.firstWritten = std::uint32_t(step_.written.size());
     scratch_ = 0;
@@ -140,8 +144,16 @@ private:
     if (edge.elements > 0 && (!value.data || !aligned || guarded_))
       stage(v, edge, field, reinterpret_cast<char **>(slot));
     std::memcpy(slot, &value, 12);
-    if (graph_.vertices[v].type->multi && field.writes())
-      step_.written.push_back({reinterpret_cast<char **>(slot), std::size_t(edge.elements) * bytes});
+    if (!graph_.vertices[v].type->multi || !field.writes())
+      return;
+    step_.written.push_back({reinterpret_cast<char **>(slot), std::size_t(edge.elements) * bytes});
+    if (apart_)
+      step_.writtenNames.push_back(nameOf(v, edge, field));
+  }
+
+  std::string nameOf(std::uint32_t v, const Edge &edge, const Field &field) const {
+    return "field '" + field.name + "'" + (field.kind == FieldKind::List ? "[" + std::to_string(edge.row) + "]" : "") + " of " +
+           graph_.vertexName(v) + " in compute set '" + step_.name + "'";
   }
 
   void stage(std::uint32_t v, const Edge &edge, const Field &field, char **slot) {
@@ -149,8 +161,7 @@ private:
     staged.slot = slot;
     if (guarded_) {
       scratch_ += guardBytes;
-      step_.stagedNames.push_back("field '" + field.name + "'" + (field.kind == FieldKind::List ? "[" + std::to_string(edge.row) + "]" : "") +
-                                  " of " + graph_.vertexName(v) + " in compute set '" + step_.name + "'");
+      step_.stagedNames.push_back(nameOf(v, edge, field));
     }
     staged.scratchOffset = std::uint32_t(scratch_);
     staged.firstStrip = std::uint32_t(step_.strips.size());
@@ -183,8 +194,8 @@ private:
   void setStaticCycles(std::uint32_t v, VertexCall &call) {
     const VertexData &vertex = graph_.vertices[v];
     call.guess = noGuess;
-    call.cycles = vertex.perfEstimate;
-    if (vertex.perfEstimate != noEstimate)
+    call.cycles = graph_.perfEstimateOf(v).cycles;
+    if (call.cycles != noEstimate)
       return;
     std::uint64_t bytes = 0;
     for (const Edge &e : vertex.edges)
@@ -217,7 +228,7 @@ private:
   const GraphData &graph_;
   const Storage &storage_;
   Superstep &step_;
-  const bool guarded_ = checksBounds();
+  const bool guarded_ = checksBounds(), apart_ = checksWorkers();
   std::size_t scratch_ = 0;
 };
 

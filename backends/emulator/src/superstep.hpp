@@ -51,6 +51,7 @@ struct VertexCall {
   bool multi;
   /// Its cycles are the tile's.
   bool wholeTile;
+  std::uint32_t stateBytes;
 };
 
 constexpr std::uint16_t noGuess = 0xffff;
@@ -67,8 +68,10 @@ struct Superstep {
   std::vector<StagedEdge> staged;
   std::vector<Strip> strips;
   std::vector<WrittenEdge> written;
-  /// Where fields are guarded: what each staged edge is, for messages.
-  std::vector<std::string> stagedNames;
+  /// Where fields are guarded, or workers kept apart: what each staged or written edge is, for messages.
+  std::vector<std::string> stagedNames, writtenNames;
+  /// Nothing but vertices of one worker each, whose edges lie as they need them.
+  bool plain = false;
   std::uint32_t scratchBytes = 0;
   /// States of all vertices, and what they are when the engine is loaded.
   AlignedBytes states;

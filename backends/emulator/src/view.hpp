@@ -8,6 +8,9 @@
 
 namespace poplar::core {
 
+/// Elements of a variable: strides and rows of blocks are counted in 32 bits.
+constexpr std::int64_t mostElements = 0xffffffff;
+
 using Index = std::int64_t;
 
 /// Elements start, start + stride, … of a variable.

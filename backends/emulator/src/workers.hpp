@@ -12,8 +12,8 @@ namespace poplar::core {
 /// Whether SNNC_CHECK_WORKERS asks for it.
 bool checksWorkers();
 
-/// Runs each worker on what was there before any of them, then puts together what they changed. Throws when two change one 32-bit word,
-/// which is what a tile's memory stores.
-void runApart(const std::vector<WrittenEdge> &written, const VertexCall &call, unsigned workers, const std::function<void(unsigned)> &run);
+/// Runs each worker on what was there before any of them, then all in turn. Throws when two change one 32-bit word, which is what a
+/// tile's memory stores, and when it makes a difference that one sees what another wrote.
+void runApart(const Superstep &step, const VertexCall &call, unsigned workers, const std::function<void(unsigned)> &run);
 
 } // namespace poplar::core

@@ -1,36 +1,18 @@
 """Networks of all that a graph can hold, drawn at random: the C++ program against the reference, forward and in training."""
 
-import numpy as np
 from cpu_projects import assert_same_records, assert_same_training, data, opened
 from hypothesis import HealthCheck, Phase, assume, given, settings
-from random_graphs import any_graphs
+from random_graphs import any_graphs, with_readout
 
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.errors import SnncError
-from snnc.compiler.graph import Flatten, Linear, Population
+from snnc.compiler.graph import Population
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
-from snnc.compiler.neurons import LI
 from snnc.compiler.optimizers import SGD
-from snnc.compiler.shapes import port_map
 
 BUILT = settings(deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate])
 """Each example is compiled: a failing one is not made smaller."""
-
-
-def with_readout(graph):
-    """Let all populations reach a readout, which the loss reads."""
-    ports = port_map(graph)
-    graph.add("the readout", Population(LI(0.75), (3,)))
-    random = np.random.default_rng(0)
-    for name, population in list(graph.of_type(Population))[:-1]:
-        port = population.model.outputs[0]
-        size = int(np.prod(ports[name, port].shape))
-        graph.connect(name, graph.add(f"{name} in a row", Flatten()), source_port=port)
-        graph.add(f"{name} read", Linear(random.integers(-8, 9, (3, size)).astype(np.float32) / 8))
-        graph.connect(f"{name} in a row", f"{name} read")
-        graph.connect(f"{name} read", "the readout")
-    return graph
 
 
 @settings(BUILT, max_examples=12)

@@ -129,6 +129,17 @@ public:
   }
 };
 
+/// Rows are assigned as a whole.
+class CopyRows : public Vertex {
+public:
+  Vector<Input<Vector<float>>> in;
+  Vector<Output<Vector<float>>> out;
+  void compute() {
+    for (unsigned i = 0; i < out.size(); ++i)
+      out[i] = in[i];
+  }
+};
+
 class SumList : public Vertex {
 public:
   Input<VectorList<float, VectorListLayout::DELTAN>> rows;

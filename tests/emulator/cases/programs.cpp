@@ -1,6 +1,29 @@
 // Control programs, streams, codelets' fields, printing.
 #include "case.hpp"
 
+#include <cstring>
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#include <new>
+
+namespace {
+std::size_t allocations = 0;
+}
+
+void *operator new(std::size_t size) {
+  ++allocations;
+  if (void *p = std::malloc(size))
+    return p;
+  throw std::bad_alloc();
+}
+void operator delete(void *p) noexcept { std::free(p); }
+void operator delete(void *p, std::size_t) noexcept { std::free(p); }
+#else
+namespace {
+std::size_t allocations = 0;
+}
+#endif
+
 namespace {
 
 struct World {
@@ -290,11 +313,50 @@ void machines() {
   show(readBack<int>(e, "t", 2));
 }
 
+void rows() {
+  World w;
+  const Tensor in = w.variable(FLOAT, {3, 4}, "in"), out = w.variable(FLOAT, {3, 2}, "out");
+  const ComputeSet cs = w.graph.addComputeSet("rows");
+  w.vertex(cs, "CopyRows", {{"in", in.slice(1, 3, 1)}, {"out", out}});
+  Engine e(w.graph, Execute(cs));
+  e.load(w.device);
+  write(e, "in", ramp(12));
+  e.run();
+  show(readBack<float>(e, "out", 6));
+}
+
+/// How often memory is taken while a program of all kinds of steps runs, the first time aside.
+void countAllocations() {
+  World w;
+  const Tensor m = w.variable(INT, {16, 6}, "m", 1), flag = w.variable(INT, {}, "flag"), x = w.variable(FLOAT, {4}, "x", 2);
+  const Tensor row = w.variable(UNSIGNED_INT, {1}, "row"), y = w.variable(FLOAT, {4}, "y", 3);
+  const ComputeSet staged = w.graph.addComputeSet("columns"), uneven = w.graph.addComputeSet("uneven"), multi = w.graph.addComputeSet("multi");
+  for (unsigned i = 0; i < 6; ++i)
+    w.vertex(staged, "AddOne", {{"data", m.slice(i, i + 1, 1).flatten()}}, i % 4);
+  for (unsigned i = 0; i < 16; ++i)
+    w.vertex(uneven, "Counted", {{"data", m[i]}, {"cycles", 10 + i}}, 1);
+  w.vertex(multi, "CountedMulti", {{"data", m.flatten()}}, 2);
+  const DataStream in = w.graph.addHostToDeviceFIFO("in", FLOAT, 4), out = w.graph.addDeviceToHostFIFO("out", FLOAT, 4);
+  const RemoteBuffer far = w.graph.addRemoteBuffer("far", FLOAT, 4, 2);
+  const Sequence body{Execute(staged), Execute(uneven), Execute(multi), Execute(w.addOne(m[3])), Copy(in, x), Copy(x, y), Copy(y.slice(0, 2), y.slice(2, 4)),
+                      Copy(y, far, row), Copy(far, x, row), Copy(x, out), If(flag, Sync(SyncType::INTERNAL), WriteUndef(y))};
+  Switch choice(flag, {{1, body}});
+  choice.add(0, Repeat(3, body));
+  Engine e(w.graph, {RepeatWhileTrue(choice, flag, Sequence())});
+  float from[8] = {}, to[4];
+  e.connectStream("in", from, from + 8);
+  e.connectStreamToCallback("out", [&](void *data) { std::memcpy(to, data, sizeof to); });
+  e.loadAndRun(w.device);
+  const std::size_t before = allocations;
+  e.run();
+  std::cout << allocations - before << " " << (before > 0) << "\n";
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
   return runScenario({{"vectorAdd", vectorAdd}, {"matvec", matvec}, {"halves", halves}, {"control", control}, {"streams", streams}, {"remotes", remotes},
                       {"fields", fields}, {"values", values}, {"printing", printing}, {"threads", threads}, {"summary", summary},
-                      {"machines", machines}, {"workers", workers}},
+                      {"machines", machines}, {"workers", workers}, {"rows", rows}, {"allocations", countAllocations}},
                      argc, argv);
 }

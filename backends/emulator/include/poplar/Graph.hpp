@@ -10,12 +10,15 @@
 #include <vector>
 
 #include <poplar/ArrayRef.hpp>
+#include <poplar/CodeletFileType.hpp>
 #include <poplar/DataStream.hpp>
 #include <poplar/DebugContext.hpp>
 #include <poplar/Device.hpp>
 #include <poplar/Interval.hpp>
+#include <poplar/PerfEstimateFunc.hpp>
 #include <poplar/Program.hpp>
 #include <poplar/ReplicatedStreamMode.hpp>
+#include <poplar/SerializationFormat.hpp>
 #include <poplar/StandardIncludes.hpp>
 #include <poplar/Target.hpp>
 #include <poplar/Tensor.hpp>
@@ -30,10 +33,6 @@ namespace core {
 struct GraphData;
 struct TileSelection;
 }
-
-enum class CodeletFileType { PreprocessedAsm, Asm, IpuMachineCode, CSource, CppSource, CxxSource, Object, Auto };
-
-enum class SerializationFormat { Binary, JSON };
 
 /// How many copies of the graph run side by side.
 struct replication_factor {
@@ -130,6 +129,12 @@ public:
     return addConstantValues(type, shape, {HostValue(value)}, context);
   }
 
+  /// Values given as the bits of halves.
+  Tensor addConstantHalf(const Type &type, ArrayRef<std::size_t> shape, const std::uint16_t *bits, const DebugContext &context = {});
+  Tensor addConstantHalf(const Type &type, ArrayRef<std::size_t> shape, std::uint16_t bits, const DebugContext &context = {});
+  void setInitialValueHalf(const Tensor &tensor, ArrayRef<std::uint16_t> bits);
+  void setInitialValueHalf(const FieldRef &field, ArrayRef<std::uint16_t> bits);
+
   Tensor clone(const Type &type, const Tensor &tensor, const DebugContext &context = {},
                TensorCloneMethod method = TensorCloneMethod::PRESERVE_ORDER_AND_ALIASES);
   Tensor clone(const Tensor &tensor, const DebugContext &context = {},
@@ -170,7 +175,16 @@ public:
   /// Worker cycles of a Vertex, tile cycles of a MultiVertex.
   void setPerfEstimate(const VertexRef &vertex, std::uint64_t cycles, std::uint64_t flops = 0);
   void setCycleEstimate(const VertexRef &vertex, std::uint64_t cycles) { setPerfEstimate(vertex, cycles); }
-  std::uint64_t getPerfEstimate(const VertexRef &vertex) const;
+  /// Throws missing_perf_estimate where neither the program nor an estimator of the vertex's type gave one.
+  VertexPerfEstimate getPerfEstimate(const VertexRef &vertex) const;
+  std::uint64_t getCycleEstimate(const VertexRef &vertex) const { return getPerfEstimate(vertex).cycles; }
+  /// What vertices of a type cost that have no estimate of their own.
+  void registerPerfEstimator(const std::string &vertexTypeName, PerfEstimateFunc estimator);
+  void registerCycleEstimator(const std::string &vertexTypeName, CycleEstimateFunc estimator) {
+    registerPerfEstimator(vertexTypeName, [estimator](const VertexIntrospector &vertex, const Target &target) {
+      return VertexPerfEstimate(estimator(vertex, target));
+    });
+  }
   std::size_t getNumVertices() const;
   std::size_t getNumVars() const;
   std::size_t getNumComputeSets() const;

@@ -80,17 +80,28 @@ public:
   }
 };
 
-#define SNNC_EDGE_OF(Kind)                                                                                                       \
+#define SNNC_EDGE_OF(Kind, ASSIGNED)                                                                                               \
   template <class T, VectorLayout L, unsigned A, bool I> class Kind<Vector<T, L, A, I>> : public Vector<T, L, A, I> {            \
   public:                                                                                                                        \
     const Vector<T, L, A, I> &operator*() const { return *this; }                                                                \
+    ASSIGNED                                                                                                                     \
   };                                                                                                                             \
   template <class T, VectorListLayout L, unsigned A, bool I>                                                                     \
   class Kind<VectorList<T, L, A, I>> : public VectorList<T, L, A, I> {};
-SNNC_EDGE_OF(Input)
-SNNC_EDGE_OF(Output)
-SNNC_EDGE_OF(InOut)
+/// Assigned as a whole, elements are copied.
+#define SNNC_ASSIGNED                                                                                                            \
+  template <class Source> auto operator=(const Source &source)->decltype(source[0], *this) {                                     \
+    for (unsigned i = 0; i < this->size(); ++i)                                                                                  \
+      (*this)[i] = source[i];                                                                                                    \
+    return *this;                                                                                                                \
+  }
+#define SNNC_NOT_ASSIGNED
+SNNC_EDGE_OF(Input, SNNC_NOT_ASSIGNED)
+SNNC_EDGE_OF(Output, SNNC_ASSIGNED)
+SNNC_EDGE_OF(InOut, SNNC_ASSIGNED)
 #undef SNNC_EDGE_OF
+#undef SNNC_ASSIGNED
+#undef SNNC_NOT_ASSIGNED
 
 } // namespace poplar
 

@@ -3,6 +3,7 @@
 #define SNNC_POPLAR_OPTION_FLAGS_HPP
 
 #include <initializer_list>
+#include <iosfwd>
 #include <map>
 #include <string>
 #include <utility>
@@ -30,12 +31,19 @@ public:
   }
   bool contains(const std::string &option) const { return flags_.count(option) != 0; }
   void clear() { flags_.clear(); }
+  bool operator==(const OptionFlags &other) const { return flags_ == other.flags_; }
+  bool operator!=(const OptionFlags &other) const { return !(*this == other); }
   iterator begin() const { return flags_.begin(); }
   iterator end() const { return flags_.end(); }
 
 private:
   std::map<std::string, std::string> flags_;
 };
+
+/// Options from a JSON object of texts, numbers and booleans, added to `flags`; throws parse_error.
+void readJSON(const std::string &text, OptionFlags &flags);
+void readJSON(std::istream &stream, OptionFlags &flags);
+std::ostream &operator<<(std::ostream &stream, const OptionFlags &flags);
 
 } // namespace poplar
 

@@ -12,14 +12,13 @@
 #include <poplar/DebugContext.hpp>
 #include <poplar/Interval.hpp>
 #include <poplar/Type.hpp>
+#include <poplar/UpsampleMethod.hpp>
 
 namespace poplar {
 
 namespace core {
 struct TensorData;
 }
-
-enum class UpsampleMethod { REPEAT };
 
 class Tensor {
 public:

@@ -1,0 +1,76 @@
+"""Runs what snnc emitted for PopTorch without an IPU and without the Poplar SDK: ``python -m snnc.emulated_poptorch train.py``."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from pathlib import Path
+
+from snnc.backends.poptorch.errors import PopTorchFolderError
+from snnc.compiler.errors import SnncError
+
+LIBRARY = "SNNC_OPERATION_LIBRARY"
+"""Environment variable with which a package finds its operation."""
+VERSION = "POPTORCH_IPU_MODEL_VERSION"
+"""Environment variable of PopTorch: which IPU is emulated."""
+
+
+def install(folder: str | Path, *, tiles: int = 0) -> None:
+    """Build the operation of the package in `folder` for the emulator, and let ``import poptorch`` find the stand-in.
+
+    Parameters
+    ----------
+    folder
+        What ``snnc compile --target poptorch`` wrote.
+    tiles
+        Tiles of the emulated IPU, 0 for all.
+
+    Raises
+    ------
+    PopTorchFolderError
+        The folder holds no such package.
+    ToolMissingError, BuildError
+        There is no C++ compiler, or it refuses the operation.
+
+    Examples
+    --------
+    >>> install("/nowhere")
+    Traceback (most recent call last):
+    ...
+    snnc.backends.poptorch.errors.PopTorchFolderError: SNNC-E431: '/nowhere' holds no package that snnc compile --target poptorch wrote.
+    """
+    where = Path(folder)
+    if not (where / "operation.cpp").exists() or not (where / "network.json").exists():
+        raise PopTorchFolderError(f"{str(folder)!r} holds no package that snnc compile --target poptorch wrote.")
+    from snnc.backends.poptorch.build import build_operation
+    from snnc.backends.poptorch.emulated.module import make_poptorch
+    from snnc.backends.poptorch.popart import load_operation
+
+    library = build_operation(where)
+    load_operation(library)
+    os.environ[LIBRARY] = str(library)
+    sys.modules["poptorch"] = make_poptorch(os.environ.get(VERSION, "ipu2"), tiles)
+
+
+def main(arguments: list[str]) -> int:
+    """Run a script of a package with the rest of the arguments; return the exit code."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(
+            "python -m snnc.emulated_poptorch SCRIPT [ARGUMENTS]\n\nRuns a script beside an emitted operation.cpp, with PopTorch emulated."
+        )
+        return 0 if arguments else 2
+    script = Path(arguments[0])
+    try:
+        install(script.resolve().parent)
+    except SnncError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    sys.argv = arguments
+    sys.path.insert(0, str(script.resolve().parent))
+    runpy.run_path(str(script), run_name="__main__")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

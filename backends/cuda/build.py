@@ -1,0 +1,170 @@
+"""Builds an emitted project: with nvcc for a device, or with the C++ compiler at hand for a check on the processor."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from snnc.backends.cpu.build import included
+from snnc.backends.cuda.errors import CHECK_ON_HOST, NvccMissingError
+from snnc.backends.emulator.toolchain import (
+    cache_dir,
+    common_flags,
+    compiler,
+    compiler_version,
+    digest,
+    first_errors,
+    machine_id,
+    publish,
+    run_compiler,
+    scratch_beside,
+)
+from snnc.compiler.errors import BuildError
+
+SOURCES: Final = ("network.cu", "cuda_session.cpp", "snnc_abi.cpp")
+FLAGS: Final = ("-O3", "-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
+"""Equations round as they are written: products ask for fused multiplications by name."""
+HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-U_FORTIFY_SOURCE", "-DSNNC_ON_HOST")
+"""Fibers jump from stack to stack, which the library's checks take for an error."""
+LIBRARY: Final = "libsnnc_project.so"
+RESOURCES: Final = "resources.txt"
+"""What the assembler said of registers and spills, beside the library."""
+_USUAL_PLACE: Final = Path("/usr/local/cuda/bin/nvcc")
+
+
+@dataclass(frozen=True)
+class KernelResources:
+    """What a kernel takes of a multiprocessor, as ``ptxas -v`` tells."""
+
+    name: str
+    registers: int
+    spill_stores: int
+    spill_loads: int
+    stack: int
+
+
+def nvcc() -> list[str]:
+    """Return the command of the CUDA compiler: ``$CUDACXX``, nvcc, or that of ``/usr/local/cuda``.
+
+    Raises
+    ------
+    NvccMissingError
+        When there is none.
+    """
+    chosen = shlex.split(os.environ.get("CUDACXX", ""))
+    candidates = [chosen] if chosen else [["nvcc"], [str(_USUAL_PLACE)]]
+    for command in candidates:
+        found = shutil.which(command[0])
+        if found:
+            return [found, *command[1:]]
+    raise NvccMissingError(
+        f"no CUDA compiler on this machine: snnc looked for {' and '.join(c[0] for c in candidates)}. Install the CUDA tool kit, set "
+        f"CUDACXX, or set {CHECK_ON_HOST}=1 to run the kernels on the processor, slowly, as a check of their numbers."
+    )
+
+
+def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Path:
+    """Return the shared library of the project in `folder` for devices of `architecture` (``"sm_90"``), built if it never was.
+
+    Raises
+    ------
+    NvccMissingError
+        There is no nvcc.
+    BuildError
+        nvcc refuses the project.
+    """
+    folder = Path(folder)
+    command = [*nvcc(), *FLAGS, f"-arch={architecture}", *flags]
+    target = cache_dir() / f"cuda-{digest([*command, compiler_version(command[:1]), *_contents(folder)])}"
+    if not (target / LIBRARY).exists():
+        scratch = scratch_beside(target)
+        try:
+            said = _run([*command, "-shared", *(str(folder / name) for name in SOURCES), "-o", str(scratch / LIBRARY)])
+            (scratch / RESOURCES).write_text(said)
+            publish(scratch, target)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return target / LIBRARY
+
+
+def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
+    """Return the library of the same sources for the processor: each CUDA thread is a fiber. It is slow, and for checks.
+
+    Raises
+    ------
+    ToolMissingError, BuildError
+        There is no C++ compiler, or it refuses the project.
+    """
+    folder = Path(folder)
+    command = compiler()
+    every = [*command, *common_flags(command), *HOST_FLAGS, *flags]
+    identity = [*every, compiler_version(command), machine_id()]
+    headers = {path.name: path.read_bytes() for path in sorted(folder.glob("*.h*"))}
+    keys = {name: digest([*identity, (folder / name).read_bytes(), *included(folder / name, headers)]) for name in SOURCES}
+    target = cache_dir() / f"cuda-host-{digest([*identity, *keys.values()])}"
+    if not (target / LIBRARY).exists():
+        objects = [_object(folder / name, keys[name], every) for name in SOURCES]
+        scratch = scratch_beside(target)
+        try:
+            run_compiler([*every, "-shared", *map(str, objects), "-o", str(scratch / LIBRARY)], LIBRARY)
+            publish(scratch, target)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return target / LIBRARY
+
+
+def resources(library: Path) -> list[KernelResources]:
+    """Read what the assembler said when `library` was built.
+
+    Parameters
+    ----------
+    library
+        What :func:`build_cuda` returned.
+    """
+    return read_resources((library.parent / RESOURCES).read_text())
+
+
+def read_resources(said: str) -> list[KernelResources]:
+    """Read the lines of ``ptxas -v``; names stay mangled."""
+    found = []
+    for part in said.split("Compiling entry function ")[1:]:
+        name = re.match(r"'([^']+)'", part)
+        memory = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part)
+        registers = re.search(r"Used (\d+) registers", part)
+        if name and memory and registers:
+            stack, stores, loads = map(int, memory.groups())
+            found.append(KernelResources(name.group(1), int(registers.group(1)), stores, loads, stack))
+    return found
+
+
+def _object(source: Path, key: str, command: Sequence[str]) -> Path:
+    """Return the object of a source, compiled when it was never compiled before."""
+    target = cache_dir() / f"object-{key}"
+    output = target / f"{source.stem}.o"
+    if not output.exists():
+        scratch = scratch_beside(target)
+        try:
+            run_compiler([*command, "-x", "c++", "-c", str(source), "-o", str(scratch / output.name)], source.name)
+            publish(scratch, target)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return output
+
+
+def _contents(folder: Path) -> list[str | bytes]:
+    return [part for path in sorted(folder.glob("*.[ch]*")) for part in (path.name, path.read_bytes())]
+
+
+def _run(command: Sequence[str]) -> str:
+    """Run nvcc and return what its assembler says, on both streams."""
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise BuildError(f"{LIBRARY} does not compile:\n{first_errors(result.stderr)}")
+    return result.stdout + result.stderr

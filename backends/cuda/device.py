@@ -1,0 +1,63 @@
+"""Is there a CUDA device? Asked of the driver, without a tool kit."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Final
+
+from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError
+
+LEAST_CAPABILITY: Final = (7, 5)
+"""The oldest devices that the emitted code is for (sm_75)."""
+_DRIVER: Final = "libcuda.so.1"
+_MAJOR: Final = 75
+_MINOR: Final = 76
+"""Numbers of the attributes in the driver's interface (CUdevice_attribute, cuda.h)."""
+_HELP: Final = (
+    f"A project is emitted without one (snnc compile --target cuda -o FOLDER); set {CHECK_ON_HOST}=1 to run its kernels on the processor, "
+    "slowly, as a check of their numbers, or train with --target cpu."
+)
+
+
+@dataclass(frozen=True)
+class Device:
+    """The first CUDA device: its compute capability and the bytes of its memory."""
+
+    capability: tuple[int, int]
+    memory: int
+
+    @property
+    def architecture(self) -> str:
+        """What nvcc calls it, ``"sm_90"``."""
+        return f"sm_{self.capability[0]}{self.capability[1]}"
+
+
+def first_device() -> Device:
+    """Return the first device of this machine.
+
+    Raises
+    ------
+    GpuMissingError
+        There is none, or it is too old.
+    """
+    try:
+        driver = ctypes.CDLL(_DRIVER)
+    except OSError:
+        raise GpuMissingError(f"there is no CUDA driver on this machine ({_DRIVER} is not found). {_HELP}") from None
+    count = ctypes.c_int(0)
+    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value == 0:
+        raise GpuMissingError(f"the CUDA driver of this machine finds no device. {_HELP}")
+    device = ctypes.c_int(0)
+    driver.cuDeviceGet(ctypes.byref(device), 0)
+    found = []
+    for attribute in (_MAJOR, _MINOR):
+        value = ctypes.c_int(0)
+        driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
+        found.append(value.value)
+    if tuple(found) < LEAST_CAPABILITY:
+        has, least = (".".join(map(str, pair)) for pair in (found, LEAST_CAPABILITY))
+        raise GpuMissingError(f"the CUDA device has compute capability {has}; {least} or newer is needed. {_HELP}")
+    memory = ctypes.c_size_t(0)
+    driver.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
+    return Device((found[0], found[1]), memory.value)

@@ -1,0 +1,62 @@
+"""Kernels of populations as the body of a lane: one neuron of one sample, forward and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from snnc.backends.assignments import needed, reads
+from snnc.backends.printing import c_assignments
+from snnc.compiler.step_operations import NeuronAdjoint, NeuronStep
+from snnc.compiler.step_program import PopulationInfo, StepProgram
+
+
+def forward_lines(program: StepProgram, info: PopulationInfo, op: NeuronStep) -> list[str]:
+    """Statements of a step of ``info``: currents are the sums of its ports, states and outputs are stored."""
+    kernel = info.kernel
+    results = [*kernel.states, *kernel.outputs, *kernel.saved]
+    body = needed(kernel.forward, results)
+    wanted = reads(body, results)
+    places = {name: f"item.sum({port}, s)" for port, name in enumerate(kernel.inputs)}
+    places |= {f"{s}_prev": f"net.{buffer}.row(t - 1, b)[n]" for s, buffer in zip(kernel.states, op.states, strict=True)}
+    lines = [*_loads(places, wanted), *_parameters(program, kernel.parameters, op.parameters, wanted), *c_assignments(body)]
+    stores = [(buffer, s) for s, buffer in zip(kernel.states, op.states, strict=True)]
+    stores += [(buffer, k) for k, buffer in zip(kernel.saved, op.saved, strict=True)]
+    for name, buffer in zip(kernel.outputs, op.outputs, strict=True):
+        if program.buffers[buffer].kind == "spikes":
+            lines.append(f"net.{buffer}.store(t, b, item.neuron, item.lane, item.live && {name} != 0.0f);")
+        else:
+            stores.append((buffer, name))
+    return [*lines, *_stored([f"net.{buffer}.row(t, b)[n] = {name};" for buffer, name in stores])]
+
+
+def backward_lines(program: StepProgram, info: PopulationInfo, op: NeuronAdjoint, sums: Callable[[str], str]) -> list[str]:
+    """Statements of the adjoint of a step: adjoints of outputs are the sums of their ports; gradients of parameters add to `sums`."""
+    kernel = info.kernel
+    results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
+    body = needed(kernel.backward, results)
+    wanted = reads(body, results)
+    states = dict(zip(kernel.states, op.states, strict=True))
+    places: dict[str, str] = {}
+    for s in kernel.history:
+        places |= {f"{s}_prev": f"net.{states[s]}.row(t - 1, b)[n]", s: f"net.{states[s]}.row(t, b)[n]"}
+    places |= {k: f"net.{buffer}.row(t, b)[n]" for k, buffer in zip(kernel.saved, op.saved, strict=True)}
+    places |= {f"d_{o}": f"item.sum({port}, s)" for port, o in enumerate(kernel.outputs)}
+    places |= {f"d_{s}": f"net.d_{buffer}.row(0, b)[n]" for s, buffer in states.items()}
+    lines = [*_loads(places, wanted), *_parameters(program, kernel.parameters, op.parameters, wanted), *c_assignments(body)]
+    stores = [f"net.d_{buffer}.row(0, b)[n] = d_{s}_prev;" for s, buffer in states.items()]
+    stores += [f"net.d_{buffer}.row(t, b)[n] = d_{i};" for i, buffer in zip(kernel.inputs, op.currents, strict=True)]
+    stores += [f"net.{sums(gradient)}.row(0, b)[n] += d_{a};" for a, gradient in zip(kernel.learnable, op.gradients, strict=True)]
+    return [*lines, *_stored(stores)]
+
+
+def _stored(stores: list[str]) -> list[str]:
+    return ["if (item.live) {", *(f"  {line}" for line in stores), "}"] if stores else []
+
+
+def _loads(places: Mapping[str, str], wanted: set[str]) -> list[str]:
+    return [f"const float {name} = {place};" for name, place in places.items() if name in wanted]
+
+
+def _parameters(program: StepProgram, names: tuple[str, ...], buffers: tuple[str, ...], wanted: set[str]) -> list[str]:
+    index = {a: "0" if program.buffers[b].shape == () else "n" for a, b in zip(names, buffers, strict=True)}
+    return [f"const float {a} = net.{b}[{index[a]}];" for a, b in zip(names, buffers, strict=True) if a in wanted]

@@ -1,0 +1,27 @@
+"""What a machine may lack to run an emitted CUDA program."""
+
+from __future__ import annotations
+
+from snnc.compiler.errors import SnncError, ToolMissingError
+
+CHECK_ON_HOST = "SNNC_CUDA_ON_HOST"
+"""Environment variable: when set, kernels run on the processor, slowly, to check their numbers."""
+
+
+class NvccMissingError(ToolMissingError):
+    """The CUDA compiler is not on this machine."""
+
+    code = "SNNC-E420"
+
+
+class GpuMissingError(SnncError):
+    """There is no CUDA device, or none that the emitted program can use."""
+
+    code = "SNNC-E421"
+    exit_code = 3
+
+
+class DeviceArrayError(SnncError):
+    """An array in device memory has another type, shape or order than the input."""
+
+    code = "SNNC-E422"

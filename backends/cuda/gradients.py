@@ -1,0 +1,145 @@
+"""What gathers the gradients of parameters once the deltas of all steps are there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from snnc.backends.cuda.steps import Steps, windows_expression
+from snnc.backends.cuda.tables import FEW, Sorted, by, columns
+from snnc.compiler.step_operations import (
+    BiasGradient,
+    ConvolveBiasGradient,
+    ConvolveWeightGradient,
+    DenseWeightGradient,
+    NeuronAdjoint,
+    OneToOneWeightGradient,
+    RescaleBiasGradient,
+    RescaleWeightGradient,
+    SparseWeightGradient,
+    Value,
+)
+from snnc.compiler.windows import Windows
+
+LANES = 32
+TILE = 8
+
+
+@dataclass
+class Gradients:
+    """Statements in the making.
+
+    Attributes
+    ----------
+    turns
+        Spikes that are turned round first.
+    lines
+        Statements of the kernel.
+    layout
+        Statements that share the rows out, a slice a partial sum.
+    turned
+        Sources of spikes that dense connections read.
+    sums
+        Gradients of neurons' parameters, summed over time in place, with their neurons.
+    """
+
+    steps: Steps
+    turns: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    layout: list[str] = field(default_factory=list)
+    turned: dict[str, None] = field(default_factory=dict)
+    sums: dict[str, int] = field(default_factory=dict)
+
+    def add_all(self) -> None:
+        """Add what every operation of the backward pass asks for."""
+        for op in self.steps.program.backward:
+            match op:
+                case DenseWeightGradient():
+                    self._dense(op)
+                case ConvolveWeightGradient() | ConvolveBiasGradient():
+                    self._convolution(op)
+                case SparseWeightGradient() | OneToOneWeightGradient() | RescaleWeightGradient() | RescaleBiasGradient():
+                    self._wired(op)
+                case BiasGradient(target, gradient):
+                    size = self._size(target)
+                    self._slice(gradient, -(-size // LANES))
+                    self.lines.append(f"column_sums(net.d_{target}.data, {size}, rows, {_slices(gradient)}, warp);")
+                case NeuronAdjoint():
+                    self._neurons(op)
+
+    def _dense(self, op: DenseWeightGradient) -> None:
+        name, outputs = op.source.buffer, self._size(op.target)
+        inputs = self._size(name)
+        spikes = self.steps.spikes(name)
+        source = f"net.{name}_turned" if spikes else f"net.{name}.data"
+        if spikes and name not in self.turned:
+            self.turned[name] = None
+            rows = f"(run.steps + {self._past(name)}) * run.batch"
+            self.turns.append(f"turn(net.{name}.data, {rows}, {-(-inputs // LANES)}, {inputs}, net.{name}_turned, warp);")
+        self._slice(op.gradient, (inputs if spikes else -(-inputs // TILE)) * -(-outputs // LANES))
+        given = f"{inputs}, {outputs}, {self._lead(op.source)}, net.d_{op.target}.data, rows, {_slices(op.gradient)}, warp"
+        self.lines.append(f"dense_gradient({source}, {given});")
+
+    def _convolution(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> None:
+        arrival = self.steps.arrival(op.connection)
+        windows, groups, weight = (getattr(arrival, name) for name in ("windows", "groups", "weight"))
+        assert isinstance(windows, Windows)
+        shape = self.steps.program.buffers[weight].shape
+        expression = windows_expression(windows, groups, shape[0])
+        if isinstance(op, ConvolveBiasGradient):
+            self._slice(op.gradient, shape[0])
+            self.lines.append(f"window_bias_gradient({expression}, net.d_{op.target}.data, rows, {_slices(op.gradient)}, warp);")
+            return
+        self._slice(op.gradient, int(np.prod(shape)))
+        given = f"net.{op.source.buffer}, {self._lead(op.source)}, net.d_{op.target}.data, rows, {_slices(op.gradient)}, warp"
+        self.lines.append(f"window_gradient({expression}, {given});")
+
+    def _wired(self, op: SparseWeightGradient | OneToOneWeightGradient | RescaleWeightGradient | RescaleBiasGradient) -> None:
+        wires = self.steps.wires(self.steps.arrival(op.connection))
+        numbers = max(1, self._size(op.gradient))
+        if isinstance(op, RescaleBiasGradient):
+            assert wires.bias is not None, "a bias has a table"
+            targets = np.arange(len(wires.bias), dtype=np.uint32)
+            found, source, lead = by(wires.bias, numbers, targets, targets), "Ones()", "0"
+            name = f"{op.connection}_by_bias"
+        else:
+            ends = columns(wires)
+            found, source, lead = by(ends[2], numbers, ends[0], ends[1]), f"net.{op.source.buffer}", self._lead(op.source)
+            name = f"{op.connection}_by_weight"
+        self._bind(name, found)
+        few = found.most <= FEW
+        self._slice(op.gradient, -(-numbers // LANES) if few else numbers)
+        given = f"net.{name}, {source}, {lead}, net.d_{op.target}.data, {self._size(op.target)}, rows, {_slices(op.gradient)}, warp"
+        self.lines.append(f"wired_gradient<{'true' if few else 'false'}>({given});")
+
+    def _neurons(self, op: NeuronAdjoint) -> None:
+        for gradient in op.gradients:
+            size = self._size(op.currents[0] if op.currents else op.states[0])
+            self.sums[f"{gradient}_sums"] = size
+            whole = self.steps.program.buffers[gradient].shape == ()
+            kind = "whole_sum" if whole else "column_sums"
+            self._slice(gradient, 1 if whole else -(-size // LANES), "batch")
+            self.lines.append(f"{kind}(net.{gradient}_sums.data, {size}, run.batch, {_slices(gradient)}, warp);")
+
+    def _bind(self, name: str, found: Sorted) -> None:
+        self.steps.bound.fields.append(f"Wires {name};")
+        self.steps.bound.binding.append(f"net.{name} = {self.steps.tables.wires(found)};")
+
+    def _slice(self, gradient: str, items: int, rows: str = "rows") -> None:
+        count = "static_cast<std::size_t>(batch)" if rows == "batch" else rows
+        self.layout.append(f"{gradient.removeprefix('d_')}.slice({items}, {count}, warps);")
+
+    def _size(self, buffer: str) -> int:
+        return self.steps.storage.size(buffer)
+
+    def _past(self, buffer: str) -> int:
+        return self.steps.storage.kept(buffer).past
+
+    def _lead(self, source: Value) -> str:
+        before = self._past(source.buffer) - source.delay
+        return f"{before} * run.batch" if before else "0"
+
+
+def _slices(gradient: str) -> str:
+    return f"net.{gradient.removeprefix('d_')}_learned.gradient"

@@ -1,0 +1,280 @@
+"""What kernels do in a time step: for each population the sums that reach it, forward and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from snnc.backends.cpu.storage import Storage, is_maximum
+from snnc.backends.cpu.tables import Wires, wires_of
+from snnc.backends.cuda.equations import backward_lines, forward_lines
+from snnc.backends.cuda.tables import Tables, by, choices_by_source, columns
+from snnc.backends.cuda.wavefront import Edge
+from snnc.backends.names import comment_text
+from snnc.compiler.step_operations import (
+    Arrival,
+    Convolve,
+    ConvolveInputGradient,
+    Dense,
+    DenseInputGradient,
+    Fill,
+    InputGradient,
+    NeuronAdjoint,
+    NeuronStep,
+    OneToOne,
+    Record,
+    RecordAdjoint,
+    Rescale,
+    SparseProduct,
+    Value,
+)
+from snnc.compiler.step_program import PopulationInfo
+from snnc.compiler.windows import Windows
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A population's part of a step: `sums` for a tile of samples, then `lines` for each of them."""
+
+    name: str
+    comment: str
+    size: int
+    sums: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
+@dataclass
+class Bound:
+    """What the kernels know of connections: members of ``Net``, how they are filled, weights that have a turned copy."""
+
+    fields: list[str] = field(default_factory=list)
+    binding: list[str] = field(default_factory=list)
+    setup: list[str] = field(default_factory=list)
+    members: list[str] = field(default_factory=list)
+    turned: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Dense weight to its inputs and outputs."""
+
+
+class Steps:
+    """Writes the phases of a program.
+
+    Parameters
+    ----------
+    storage
+        What is kept of the program's buffers.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.program = storage.program
+        self.tables = Tables()
+        self.bound = Bound()
+        self._wires: dict[str, Wires] = {}
+        self._weights: dict[str, str] = {}
+
+    # ---- forward -----------------------------------------------------------------------------------------------------
+
+    def forward(self) -> list[Phase]:
+        """Phases of all populations, in the order of the program."""
+        found = []
+        for op in self.program.forward:
+            if isinstance(op, NeuronStep):
+                info = self.population(op.population)
+                sums = [line for port, current in enumerate(op.currents) for line in self._arriving(port, current)]
+                found.append(self._phase(info, sums, forward_lines(self.program, info, op)))
+        return found
+
+    def _arriving(self, port: int, current: str) -> list[str]:
+        lines: list[str] = []
+        for op in self.program.forward:
+            if isinstance(op, Fill) and op.target == current:
+                start = " + ".join(f"net.{bias}[item.column]" for bias in op.biases) or "0.0f"
+                lines.append(f"for (int s = 0; s < TILE; ++s) item.sum({port}, s) = {start};")
+            elif isinstance(op, Arrival) and op.target == current:
+                lines += self._arrival(op, port)
+        return lines
+
+    def _arrival(self, op: Arrival, port: int) -> list[str]:
+        each = f"for (int s = 0; s < item.samples; ++s) item.sum({port}, s) += "
+        row = f"net.{op.source.buffer}.values({_step(op.source, back=False)}, item.sample + s)"
+        if isinstance(op, Dense):
+            return self._dense(op, port, each)
+        if isinstance(op, Convolve):
+            bias = f" + net.{op.bias}[item.column / {_positions(op.windows)}]" if op.bias is not None else ""
+            return [f"{each}window_sum({self.windows(op)}, item.column, {row}, net.{op.weight}){bias};"]
+        wires = self.wires(op)
+        if is_maximum(op):
+            self._bind_wires(f"{op.connection}_by_target", self._of_maximum(op))
+            return [
+                f"for (int s = 0; s < item.samples; ++s) {{ const auto values = {row}; "
+                f"item.sum({port}, s) += values[largest(net.{op.connection}_by_target, item.column, values)]; }}"
+            ]
+        source, target, weight = columns(wires)
+        self._bind_wires(f"{op.connection}_by_target", self.tables.wires(by(target, self.storage.size(op.target), source, weight)))
+        bias = ""
+        if isinstance(op, Rescale) and op.bias is not None and wires.bias is not None:
+            self._bind_table(f"{op.connection}_bias_of", self.tables.add(wires.bias.reshape(-1, 1)))
+            bias = f" + net.{op.bias}[net.{op.connection}_bias_of[item.column]]"
+        return [f"{each}wired_sum(net.{op.connection}_by_target, item.column, {row}, {self._weight(op)}){bias};"]
+
+    def _dense(self, op: Dense, port: int, each: str) -> list[str]:
+        outputs, inputs = self.program.buffers[op.weight].shape
+        step = _step(op.source, back=False)
+        if self.spikes(op.source.buffer):
+            row = f"net.{op.source.buffer}.row({step}, item.sample + s)"
+            return [f"{each}sum_chosen({row}, 0, {inputs}, net.{op.weight}, {outputs}, item.column, warp);"]
+        left = f"{{net.{op.source.buffer}.row({step}, item.sample), {inputs}, 1}}"
+        return _product(port, left, inputs, f"net.{op.weight}", outputs)
+
+    # ---- backward ----------------------------------------------------------------------------------------------------
+
+    def backward(self) -> list[Phase]:
+        """Phases of all populations that have an adjoint, in the order of the program."""
+        found = []
+        for op in self.program.backward:
+            if isinstance(op, NeuronAdjoint):
+                info = self.population(op.population)
+                sums = [line for port, buffer in enumerate(op.outputs) for line in self._returning(port, buffer)]
+                found.append(self._phase(info, sums, backward_lines(self.program, info, op, lambda gradient: f"{gradient}_sums")))
+        return found
+
+    def _returning(self, port: int, buffer: str) -> list[str]:
+        lines = [f"for (int s = 0; s < TILE; ++s) item.sum({port}, s) = 0.0f;"]
+        for op in self.program.backward:
+            if isinstance(op, RecordAdjoint | InputGradient) and op.source.buffer == buffer:
+                some = self._return(op, port)
+                lines += [f"if (t + {op.source.delay} < run.steps) {{", *(f"  {line}" for line in some), "}"] if op.source.delay else some
+        return lines
+
+    def _return(self, op: RecordAdjoint | InputGradient, port: int) -> list[str]:
+        step = _step(op.source, back=True)
+        each = f"for (int s = 0; s < item.samples; ++s) item.sum({port}, s) += "
+        delta = f"net.d_{op.target}.row({step}, item.sample + s)"
+        if isinstance(op, RecordAdjoint):
+            return [f"{each}{delta}[item.column];"]
+        if isinstance(op, DenseInputGradient):
+            outputs, inputs = self.program.buffers[op.weight].shape
+            if op.weight not in self.bound.turned:
+                self.bound.turned[op.weight] = (inputs, outputs)
+            return _product(port, f"{{net.d_{op.target}.row({step}, item.sample), {outputs}, 1}}", outputs, f"net.{op.weight}_back", inputs)
+        if isinstance(op, ConvolveInputGradient):
+            return [f"{each}window_back({self.windows(op)}, item.column, {delta}, net.{op.weight});"]
+        c = op.connection
+        arrival = self.arrival(c)
+        wires = self.wires(arrival)
+        if is_maximum(op):
+            self._bind_wires(f"{c}_by_source", self.tables.wires(choices_by_source(wires, self.storage.size(op.source.buffer))))
+            values = f"net.{op.source.buffer}.values(t, item.sample + s)"
+            return [f"{each}chosen_sum(net.{c}_by_target, net.{c}_by_source, item.column, {values}, {delta});"]
+        source, target, weight = columns(wires)
+        self._bind_wires(f"{c}_by_source", self.tables.wires(by(source, self.storage.size(op.source.buffer), target, weight)))
+        return [f"{each}wired_sum(net.{c}_by_source, item.column, {delta}, {self._weight(arrival)});"]
+
+    # ---- shared ------------------------------------------------------------------------------------------------------
+
+    def population(self, id_: str) -> PopulationInfo:
+        """The population of an id."""
+        return next(p for p in self.program.populations if p.id == id_)
+
+    def arrival(self, connection: str) -> Arrival:
+        """The forward operation of a connection."""
+        return next(op for op in self.program.forward if isinstance(op, Arrival) and op.connection == connection)
+
+    def spikes(self, buffer: str) -> bool:
+        """Whether a buffer is kept as bits."""
+        return self.program.buffers[buffer].kind == "spikes"
+
+    def wires(self, op: Arrival) -> Wires:
+        """The entries of a connection."""
+        if op.connection not in self._wires:
+            self._wires[op.connection] = wires_of(op, self.storage)
+        return self._wires[op.connection]
+
+    def windows(self, op: Convolve | ConvolveInputGradient) -> str:
+        """C++ expression of a convolution's windows."""
+        return windows_expression(op.windows, op.groups, self.program.buffers[op.weight].shape[0])
+
+    def records(self) -> list[dict[str, object]]:
+        """What copies the records of all steps."""
+        found: list[dict[str, object]] = []
+        for op in self.program.forward:
+            if isinstance(op, Record):
+                label = next(o.label for o in self.program.outputs if o.record == op.target)
+                line = f"net.{op.target}.row(t, item.sample)[item.column] = "
+                line += f"net.{op.source.buffer}.values({_step(op.source, back=False)}, item.sample)[item.column];"
+                found.append(
+                    {"name": op.target, "comment": f"Output {comment_text(label)}.", "size": self.storage.size(op.target), "line": line}
+                )
+        return found
+
+    def edges(self) -> list[Edge]:
+        """Which populations read which, and how late."""
+        owner = {buffer: op.population for op in self.program.forward if isinstance(op, NeuronStep) for buffer in op.outputs}
+        readers = {current: op.population for op in self.program.forward if isinstance(op, NeuronStep) for current in op.currents}
+        arriving = [op for op in self.program.forward if isinstance(op, Arrival) and op.source.buffer in owner]
+        return [(owner[op.source.buffer], readers[op.target], op.source.delay) for op in arriving]
+
+    def _of_maximum(self, op: Arrival) -> str:
+        wires = self.wires(op)
+        return f"{{{self.tables.add(wires.begin.reshape(-1, 1))}, {self.tables.add(wires.entries)}}}"
+
+    def _phase(self, info: PopulationInfo, sums: Sequence[str], lines: Sequence[str]) -> Phase:
+        size = 1
+        for axis in info.shape:
+            size *= axis
+        return Phase(info.id, f"Population {comment_text(info.label)}: {comment_text(info.model.name)}", size, tuple(sums), tuple(lines))
+
+    def _weight(self, op: Arrival) -> str:
+        weight = op.weight if isinstance(op, SparseProduct | OneToOne | Rescale) else None
+        if weight is not None:
+            return f"net.{weight}"
+        constants = self.wires(op).constants
+        assert constants is not None, "a connection without a parameter has constants"
+        name = f"{op.connection}_constants"
+        if op.connection not in self._weights:
+            self._weights[op.connection] = name
+            self.bound.fields.append(f"const float *{name};")
+            table = self.tables.add(constants.astype("<f4").view("<u4").reshape(-1, 1))
+            self.bound.binding.append(f"net.{name} = reinterpret_cast<const float *>({table});")
+        return f"net.{name}"
+
+    def _bind_wires(self, name: str, expression: str) -> None:
+        self.bound.fields.append(f"Wires {name};")
+        self.bound.binding.append(f"net.{name} = {expression};")
+
+    def _bind_table(self, name: str, expression: str) -> None:
+        self.bound.fields.append(f"const std::uint32_t *{name};")
+        self.bound.binding.append(f"net.{name} = {expression};")
+
+
+def windows_expression(windows: Windows, groups: int, outputs: int) -> str:
+    """``Windows{…}`` of a convolution; a lone axis is the second."""
+    pairs = (windows.size, windows.output, windows.kernel, windows.stride, [before for before, _ in windows.padding], windows.dilation)
+    numbers = [str(windows.channels), str(outputs), str(groups)]
+    for pair, missing in zip(pairs, (1, 1, 1, 1, 0, 1), strict=True):
+        first, second = (missing, pair[0]) if len(pair) == 1 else (pair[0], pair[1])
+        numbers.append(f"{{{first}, {second}}}")
+    return f"Windows{{{', '.join(numbers)}}}"
+
+
+def _positions(windows: Windows) -> int:
+    found = 1
+    for axis in windows.output:
+        found *= axis
+    return found
+
+
+def _step(source: Value, *, back: bool) -> str:
+    """The step that is read: of a source what was before, of an adjoint what comes after."""
+    return f"t {'+' if back else '-'} {source.delay}" if source.delay else "t"
+
+
+def _product(port: int, left: str, depth: int, matrix: str, width: int) -> list[str]:
+    return [
+        "{",
+        "  float sums[TILE] = {};",
+        f"  add_product<TILE>(sums, {left}, item.samples, {depth}, {matrix}, {width}, item.column, warp);",
+        "  UNROLL(8)",
+        f"  for (int s = 0; s < TILE; ++s) item.sum({port}, s) += sums[s];",
+        "}",
+    ]

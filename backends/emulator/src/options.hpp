@@ -1,0 +1,12 @@
+// Options of engines.
+#pragma once
+
+#include <poplar/OptionFlags.hpp>
+
+namespace poplar::core {
+
+/// Those of $POPLAR_ENGINE_OPTIONS (a JSON object), overridden by the program's own. Throws invalid_option where a name belongs to no
+/// group of options that Poplar documents.
+OptionFlags engineOptions(const OptionFlags &given);
+
+} // namespace poplar::core

@@ -1,0 +1,109 @@
+"""StepProgram and Plan to a Python package for PopTorch: C++ of the custom operation, its tables, and the modules around it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+from snnc.backends.native import PROJECT_FORMAT
+from snnc.backends.poplar.emit import print_files
+from snnc.backends.poplar.parts import Body
+from snnc.backends.poplar.tables import plan_tables
+from snnc.backends.poptorch.operation import Operation, assemble, operation_context
+from snnc.backends.project import Chunk, whole_folder, write_file
+from snnc.backends.safetensors_file import safetensors
+from snnc.compiler.mapping.plan_json import plan_to_json
+from snnc.compiler.plan import Plan
+from snnc.compiler.step_program import OutputInfo, StepProgram
+
+DOMAIN: Final = "snnc"
+"""The domain of emitted operations."""
+SHARED: Final = {
+    "snnc_files.hpp": "common/snnc_files.hpp",
+    **{
+        name: f"poplar/{name}"
+        for name in ("layout.hpp", "gradient_windows.hpp", "indexed.hpp", "streaming.hpp", "vertices.hpp", "codelets.cpp")
+    },
+}
+"""Sources that the Poplar target emits too."""
+OWN: Final = ("views.hpp", "operation_graph.hpp", "network.hpp", "operation.cpp", "Makefile", "README.txt", "train.py")
+TRAINED: Final = ("train_popdist.py",)
+PACKAGE: Final = "spiking_network"
+MODULES: Final = ("__init__.py", "description.py", "operation.py", "module.py", "weights.py", "options.py", "data.py")
+
+
+def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
+    """Write the package of `program` mapped by `plan` to `folder`, whole or not at all.
+
+    Raises
+    ------
+    PlanMismatchError, UnsupportedOnPoplarError, UnsupportedOnPopTorchError
+        The two do not fit each other, or hold what a custom operation cannot do.
+    ProjectFolderError
+        The folder cannot be written.
+    """
+    operation = Operation(program, plan)
+    operation.net.check()
+    files: dict[str, Iterable[Chunk]] = {name: (text.encode(),) for name, text in render(operation).items()}
+    files |= {"plan.json": (plan_to_json(plan).encode(),), "plan.bin": plan_tables(operation.net)}
+    files |= {"weights.safetensors": safetensors(operation.values)}
+    with whole_folder(folder) as beside:
+        digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
+        head = {"format": PROJECT_FORMAT, "kind": "poptorch", "name": program.name, "target": plan.target.name, "files": digests}
+        write_file(beside / "project.json", (json.dumps(head, indent=1).encode(),))
+    return folder
+
+
+def render(operation: Operation) -> dict[str, str]:
+    """Return all text files by name."""
+    assembly, context = assemble(operation)
+    context |= {"codelets": assembly.codelets, **operation_context(operation), "domain": DOMAIN, "package": PACKAGE}
+    names = {**SHARED, **{n: f"poptorch/{n}" for n in OWN}, **{f"{PACKAGE}/{n}": f"poptorch/package/{n}" for n in MODULES}}
+    loss = operation.program.loss
+    if operation.plan.training and loss is not None:
+        names |= {n: f"poptorch/{n}" for n in TRAINED} | {f"{PACKAGE}/loss.py": f"poptorch/package/loss_{loss.name}.py"}
+        context["loss"] = {"steps": operation.plan.steps, **asdict(loss)}  # type: ignore[call-overload]  # losses are dataclasses
+    content = print_files(operation.net, {"network.hpp": names["network.hpp"]}, context | {"operation": ""})["network.hpp"]
+    tables = b"".join(bytes(chunk) for chunk in plan_tables(operation.net))
+    context["operation"] = f"Network{hashlib.sha256(content.encode() + tables).hexdigest()[:12]}"
+    texts = print_files(operation.net, names, context)
+    texts["network.json"] = json.dumps(description(operation, context["operation"]), indent=1) + "\n"
+    return texts
+
+
+def description(operation: Operation, name: str) -> Body:
+    """``network.json``: what the modules of the package have to know; the author's names stand here alone."""
+    program, plan, net = operation.program, operation.plan, operation.net
+    kinds = {store.owner: store.kind for store in net.stores.values()}
+    return {
+        "operation": name,
+        "domain": DOMAIN,
+        "steps": plan.steps,
+        "batch": plan.batch,
+        "inputs": [
+            {"name": i.id, "label": i.label, "shape": list(i.shape), "static": i.static, "kind": kinds.get(i.id, i.kind)}
+            for i in program.inputs
+        ],
+        "operation_inputs": [g.name for g in operation.given],
+        "operation_outputs": [{"name": o.record, "shape": [plan.batch, plan.steps, *o.shape]} for o in operation.outputs],
+        "outputs": [{"label": o.label, "shape": list(o.shape), **_shown(operation, o)} for o in program.outputs],
+        "parameters": [
+            {"name": p.name, "label": p.label, "shape": list(p.value.shape), "learned": p.name in operation.learned}
+            for p in program.parameters.values()
+        ],
+        "states": [name for name in operation.values if name not in program.parameters],
+        "loss_output": None if operation.loss_output is None else program.outputs.index(operation.loss_output),
+        "optimizer": None if program.optimizer is None else asdict(program.optimizer),
+    }
+
+
+def _shown(operation: Operation, output: OutputInfo) -> Body:
+    """Where an output comes from: a record of the operation, or an input so many steps later."""
+    if output in operation.outputs:
+        return {"record": operation.outputs.index(output)}
+    found = next(n for n, i in enumerate(operation.program.inputs) if output.source.buffer == f"{i.id}_in")
+    return {"input": found, "delay": output.source.delay}

@@ -1,0 +1,122 @@
+"""Runs a model for all micro-batches of a call, as PopTorch splits it, and updates weights in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from snnc.backends.poptorch.emulated.operations import Emulator
+from snnc.backends.poptorch.emulated.options import Error, Options, OutputMode
+
+
+class DataLoader(torch.utils.data.DataLoader[Any]):  # type: ignore[misc]  # torch is an extra, without types here
+    """See ``poptorch.DataLoader``: a batch holds the samples of all micro-batches of a call."""
+
+    def __init__(
+        self, options: Options, dataset: Any, batch_size: int = 1, shuffle: bool = False, drop_last: bool = True, **others: Any
+    ) -> None:
+        combined = batch_size * options.device_iterations * options.replication_factor * options.Training.gradient_accumulation
+        super().__init__(dataset, batch_size=combined, shuffle=shuffle, drop_last=drop_last, **others)
+
+    @property
+    def combinedBatchSize(self) -> int:  # noqa: N802  # PopTorch's name
+        """Samples of a call."""
+        return int(self.batch_size or 0)
+
+
+class PoplarExecutor:
+    """See ``poptorch.PoplarExecutor``: call it with the tensors of all micro-batches.
+
+    Samples of a call are dealt to device iterations, then accumulated micro-batches, then replicas. Gradients are their mean.
+    """
+
+    def __init__(
+        self, emulator: Emulator, model: torch.nn.Module, options: Options | None, optimizer: torch.optim.Optimizer | None
+    ) -> None:
+        self._emulator, self._model, self._optimizer = emulator, model, optimizer
+        self._options = options or Options()
+        if self._options.ipu_model and self._options.replication_factor > 1:
+            raise Error("the IPU model knows no replicas; leave replicationFactor at 1")
+        if optimizer is None and self._options.Training.gradient_accumulation > 1:
+            raise Error("an inference model accumulates no gradients; leave gradientAccumulation at 1")
+
+    def __call__(self, *tensors: torch.Tensor) -> Any:
+        """Run the model on all micro-batches and return what the output mode asks for."""
+        options, results = self._options, []
+        each = options.Training.gradient_accumulation * options.replication_factor
+        parts = [self._split(t, options.device_iterations * each) for t in tensors]
+        for iteration in range(options.device_iterations):
+            batches = [tuple(p[iteration * each + n] for p in parts) for n in range(each)]
+            results += self._updated(batches) if self._optimizer is not None else [self._run(batch) for batch in batches]
+        final = options.mode == OutputMode.Final or (options.mode == OutputMode.Default and self._optimizer is not None)
+        return _joined(results[-options.replication_factor :] if final else results)
+
+    def copyWeightsToHost(self) -> None:  # noqa: N802
+        """Weights of the model are those of the device here."""
+
+    def copyWeightsToDevice(self) -> None:  # noqa: N802
+        """Weights of the model are those of the device here."""
+
+    def destroy(self) -> None:
+        """Free the device."""
+
+    def _split(self, tensor: torch.Tensor, number: int) -> tuple[torch.Tensor, ...]:
+        if tensor.ndim == 0 or tensor.shape[0] % number:
+            raise Error(f"a tensor of shape {tuple(tensor.shape)} cannot be dealt to {number} micro-batches of one size")
+        parts: tuple[torch.Tensor, ...] = torch.chunk(tensor, number)
+        return parts
+
+    def _updated(self, batches: list[tuple[torch.Tensor, ...]]) -> list[Any]:
+        assert self._optimizer is not None, "only training updates"
+        self._optimizer.zero_grad()
+        results = []
+        for batch in batches:
+            results.append(self._run(batch))
+            if not self._emulator.losses:
+                raise Error("the model marks no loss; give it to poptorch.identity_loss, or use a loss of torch.nn through it")
+            (self._emulator.losses[-1].sum() / len(batches)).backward()
+        self._optimizer.step()
+        return [_detached(result) for result in results]
+
+    def _run(self, batch: tuple[torch.Tensor, ...]) -> Any:
+        emulator = self._emulator
+        emulator.losses, emulator.blocks, emulator.running = [], [], True
+        try:
+            if self._optimizer is not None:
+                result = self._model(*batch)
+            else:
+                with torch.no_grad():
+                    result = self._model(*batch)
+        finally:
+            emulator.running = False
+        self._check_blocks()
+        return result
+
+    def _check_blocks(self) -> None:
+        """The rules of pipelines: a power of two IPUs, and a micro-batch for each stage."""
+        options, blocks = self._options, self._emulator.blocks
+        ipus = max(blocks, default=0) + 1
+        if ipus & (ipus - 1) and not options.round_up:
+            raise Error(f"the model uses {ipus} IPUs; their number has to be a power of two, or autoRoundNumIPUs(True)")
+        if len(blocks) < 2 or not options.strategy.pipelined:
+            return
+        stages = 2 * len(blocks) - 1 if self._optimizer is not None else len(blocks)
+        name = "gradientAccumulation" if self._optimizer is not None else "deviceIterations"
+        given = options.Training.gradient_accumulation if self._optimizer is not None else options.device_iterations
+        if given < stages:
+            raise Error(f"the pipeline has {stages} stages and {name} is {given}; it has to be {stages} or more")
+
+
+def _detached(result: Any) -> Any:
+    return type(result)(map(_detached, result)) if isinstance(result, tuple | list) else result.detach()
+
+
+def _joined(results: list[Any]) -> Any:
+    """Put the results of micro-batches behind each other."""
+    first = results[0]
+    if isinstance(first, tuple | list):
+        return type(first)(_joined([r[i] for r in results]) for i in range(len(first)))
+    if len(results) == 1:
+        return first
+    return torch.stack(results) if first.ndim == 0 else torch.cat(results)

@@ -1,0 +1,49 @@
+"""The module that stands for ``poptorch``."""
+
+from __future__ import annotations
+
+from functools import partial
+from types import ModuleType
+
+import torch
+
+from snnc.backends.poptorch.emulated import options
+from snnc.backends.poptorch.emulated.executor import DataLoader, PoplarExecutor
+from snnc.backends.poptorch.emulated.operations import Block, Emulator
+
+
+def make_poptorch(machine: str = "ipu2", tiles: int = 0) -> ModuleType:
+    """Return a module with PopTorch's names; operations run on an emulated IPU.
+
+    Parameters
+    ----------
+    machine
+        ``"ipu1"``, ``"ipu2"`` or ``"ipu21"``, as ``POPTORCH_IPU_MODEL_VERSION`` takes them.
+    tiles
+        Tiles of the IPU; 0 for all that such a machine has.
+    """
+    emulator = Emulator(machine, tiles)
+
+    def training_model(
+        model: torch.nn.Module, options: options.Options | None = None, optimizer: torch.optim.Optimizer | None = None
+    ) -> PoplarExecutor:
+        chosen = optimizer or torch.optim.SGD(model.parameters(), lr=0.01)
+        return PoplarExecutor(emulator, model, options, chosen)
+
+    def inference_model(model: torch.nn.Module, options: options.Options | None = None) -> PoplarExecutor:
+        return PoplarExecutor(emulator, model, options, None)
+
+    made = ModuleType("poptorch", "Stand-in for PopTorch on snnc's emulator.")
+    public = {
+        "custom_op": emulator.custom_op,
+        "identity_loss": emulator.identity_loss,
+        "isRunningOnIpu": emulator.is_running,
+        "Block": partial(Block, emulator),
+        "BeginBlock": emulator.begin_block,
+        "trainingModel": training_model,
+        "inferenceModel": inference_model,
+        **{c.__name__: c for c in (DataLoader, PoplarExecutor, options.Options, options.OutputMode, options.AutoStage, options.Error)},
+        **{c.__name__: c for c in (options.PipelinedExecution, options.ShardedExecution)},
+    }
+    made.__dict__.update(public)
+    return made

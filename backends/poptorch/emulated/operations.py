@@ -1,0 +1,124 @@
+"""Functions of PopTorch inside a model: custom operations, blocks of a pipeline, the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from snnc.backends.poptorch.emulated.options import Error
+from snnc.backends.poptorch.popart import GradientOperation, RunningOperation, open_operation
+
+
+@dataclass
+class Emulator:
+    """The machine, the operations that were lowered for it, and what the running model said of itself."""
+
+    machine: str = "ipu2"
+    tiles: int = 0
+    operations: dict[tuple[Any, ...], RunningOperation] = field(default_factory=dict)
+    gradients: dict[int, GradientOperation] = field(default_factory=dict)
+    losses: list[torch.Tensor] = field(default_factory=list)
+    blocks: list[int] = field(default_factory=list)
+    running: bool = False
+
+    def custom_op(
+        self,
+        inputs: Sequence[torch.Tensor],
+        name: str,
+        domain: str,
+        domain_version: int,
+        example_outputs: Sequence[torch.Tensor],
+        attributes: Mapping[str, Any] | None = None,
+    ) -> list[torch.Tensor]:
+        """See ``poptorch.custom_op``; attributes are strings, tensors hold 32-bit floats."""
+        given = dict(attributes or {})
+        for key, value in given.items():
+            if not (isinstance(value, str) and value.isascii()):
+                raise Error(f"the attribute {key!r} is {value!r}; the stand-in of PopTorch takes ASCII strings")
+        if wrong := [str(t.dtype) for t in (*inputs, *example_outputs) if t.dtype != torch.float32]:
+            raise Error(f"the stand-in of PopTorch passes 32-bit floats to custom operations, not {wrong[0]}")
+        wanted = (domain, name, domain_version, tuple(sorted(given.items())), tuple(tuple(t.shape) for t in inputs))
+        if wanted not in self.operations:
+            shapes = [tuple(t.shape) for t in inputs]
+            self.operations[wanted] = open_operation(domain, name, domain_version, given, shapes, machine=self.machine, tiles=self.tiles)
+        operation = self.operations[wanted]
+        if operation.shapes != tuple(tuple(t.shape) for t in example_outputs):
+            raise Error(f"example_outputs of {name} do not have the shapes {operation.shapes} that its setup() says")
+        return list(_Custom.apply(self, operation, *inputs))
+
+    def gradient(self, operation: RunningOperation) -> GradientOperation:
+        """Return the gradient's operation, lowered once."""
+        if id(operation) not in self.gradients:
+            self.gradients[id(operation)] = operation.gradient()
+        return self.gradients[id(operation)]
+
+    def identity_loss(self, x: torch.Tensor, reduction: str) -> torch.Tensor:
+        """See ``poptorch.identity_loss``: marks what is differentiated."""
+        reduced = {"none": lambda: x, "sum": x.sum, "mean": x.mean}
+        if reduction not in reduced:
+            raise Error(f"the reduction {reduction!r} is not known; it is 'none', 'sum' or 'mean'")
+        loss: torch.Tensor = reduced[reduction]()
+        self.losses.append(loss)
+        return loss
+
+    def enter(self, ipu: int | None) -> None:
+        """Note that what follows lies on an IPU."""
+        if ipu is not None and self.blocks[-1:] != [ipu]:
+            self.blocks.append(ipu)
+
+    def begin_block(self, layer: torch.nn.Module, user_id: str | int | None = None, ipu_id: int | None = None) -> torch.nn.Module:
+        """See ``poptorch.BeginBlock``: `layer` and what follows it lie on one IPU."""
+        layer.register_forward_pre_hook(lambda *_: self.enter(ipu_id))
+        return layer
+
+    def is_running(self) -> bool:
+        """See ``poptorch.isRunningOnIpu``."""
+        return self.running
+
+
+class _Custom(torch.autograd.Function):  # type: ignore[misc]  # torch is an extra, without types here
+    """A custom operation and its gradient as PyTorch calls them."""
+
+    @staticmethod
+    def forward(ctx: Any, emulator: Emulator, operation: RunningOperation, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        outputs = tuple(torch.from_numpy(a) for a in operation.run([t.detach().contiguous().numpy() for t in inputs]))
+        ctx.emulator, ctx.operation, ctx.number = emulator, operation, len(inputs)
+        ctx.save_for_backward(*inputs, *outputs)
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        operation = ctx.emulator.gradient(ctx.operation)
+        saved = ctx.saved_tensors
+        kinds = {"in": saved[: ctx.number], "out": saved[ctx.number :], "gradient": gradients}
+        given = [kinds[source.kind][source.number].detach().contiguous().numpy() for source in operation.sources]
+        found: list[torch.Tensor | None] = [None] * ctx.number
+        for target, array in zip(operation.targets, operation.run(given), strict=True):
+            found[target] = torch.from_numpy(array)
+        return None, None, *found
+
+
+class Block:
+    """See ``poptorch.Block``: what is inside lies on one IPU.
+
+    Parameters
+    ----------
+    emulator
+        Which blocks a model has is noted there.
+    user_id, ipu_id
+        A name, and the IPU.
+    """
+
+    def __init__(self, emulator: Emulator, user_id: str | int | None = None, ipu_id: int | None = None) -> None:
+        self._emulator, self._ipu = emulator, ipu_id
+
+    def __enter__(self) -> Block:
+        self._emulator.enter(self._ipu)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        return None

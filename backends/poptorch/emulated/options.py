@@ -1,0 +1,128 @@
+"""Options of PopTorch: those that change what a call computes are kept, those of hardware are accepted."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+
+class Error(RuntimeError):
+    """What PopTorch raises."""
+
+
+class OutputMode(enum.IntEnum):
+    """Which results of a call come back; Default: Final when training, else All."""
+
+    Final = 0
+    EveryN = 1
+    All = 2
+    Sum = 3
+    Default = 4
+
+
+class AutoStage(enum.IntEnum):
+    """How blocks become stages of a pipeline."""
+
+    SameAsIpu = 0
+    AutoIncrement = 1
+
+
+class ShardedExecution:
+    """Several IPUs, one of which works at a time."""
+
+    pipelined = False
+
+    def __init__(self, *stages: Any) -> None:
+        self.stages = stages
+
+
+class PipelinedExecution(ShardedExecution):
+    """Several IPUs that work on different micro-batches."""
+
+    pipelined = True
+
+
+class TrainingOptions:
+    """``Options().Training``."""
+
+    def __init__(self, owner: Options) -> None:
+        self._owner = owner
+        self.gradient_accumulation = 1
+
+    def gradientAccumulation(self, number: int) -> TrainingOptions:  # noqa: N802  # PopTorch's name
+        """Take so many micro-batches for each update."""
+        self.gradient_accumulation = positive("gradientAccumulation", number)
+        return self
+
+
+class PrecisionOptions:
+    """``Options().Precision``; the emulator computes in 32 bits."""
+
+    def setPartialsType(self, kind: Any) -> PrecisionOptions:  # noqa: N802
+        """Accept the type of partial sums."""
+        return self
+
+
+class Options:
+    """``poptorch.Options``: every setter returns the options."""
+
+    def __init__(self) -> None:
+        self.Training = TrainingOptions(self)
+        self.Precision = PrecisionOptions()
+        self.device_iterations = 1
+        self.replication_factor = 1
+        self.strategy: ShardedExecution = PipelinedExecution()
+        self.mode = OutputMode.Default
+        self.ipu_model = False
+        self.round_up = False
+
+    def deviceIterations(self, number: int) -> Options:  # noqa: N802
+        """Update weights so many times in a call."""
+        self.device_iterations = positive("deviceIterations", number)
+        return self
+
+    def replicationFactor(self, number: int) -> Options:  # noqa: N802
+        """Run so many copies of the model."""
+        self.replication_factor = positive("replicationFactor", number)
+        return self
+
+    def useIpuModel(self, chosen: bool) -> Options:  # noqa: N802
+        """Take Graphcore's model of an IPU, which knows no replicas."""
+        self.ipu_model = chosen
+        return self
+
+    def useOfflineIpuTarget(self, ipu_version: int = 2) -> Options:  # noqa: N802
+        """Accept a target to compile for without hardware."""
+        return self
+
+    def enableExecutableCaching(self, path: str) -> Options:  # noqa: N802
+        """Accept a folder; the emulator has a cache of its own."""
+        return self
+
+    def randomSeed(self, seed: int) -> Options:  # noqa: N802
+        """Accept a seed of random numbers on the device."""
+        return self
+
+    def autoRoundNumIPUs(self, chosen: bool = True) -> Options:  # noqa: N802
+        """Reserve the next power of two IPUs."""
+        self.round_up = chosen
+        return self
+
+    def outputMode(self, mode: OutputMode, period: int | None = None) -> Options:  # noqa: N802
+        """Choose which results come back."""
+        if mode not in (OutputMode.All, OutputMode.Final, OutputMode.Default):
+            raise Error(f"the stand-in of PopTorch returns all results or the last one, not {mode.name}")
+        self.mode = mode
+        return self
+
+    def setExecutionStrategy(self, strategy: ShardedExecution) -> Options:  # noqa: N802
+        """Choose how several IPUs share the model."""
+        self.strategy = strategy
+        return self
+
+
+def positive(name: str, number: int) -> int:
+    """Return `number`, or raise when it is not 1 or more."""
+    if isinstance(number, bool) or int(number) != number or number < 1:
+        raise Error(f"{name} is {number}; it has to be 1 or more")
+    return int(number)

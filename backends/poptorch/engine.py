@@ -1,0 +1,109 @@
+"""The custom operation of a package as an engine: forward on the emulator; PyTorch trains it, not a session."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from snnc.backends.engine import Array, Initial
+from snnc.backends.errors import NotTrainableError
+from snnc.backends.poptorch.build import build_operation
+from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
+from snnc.backends.poptorch.operation import Operation
+from snnc.backends.poptorch.popart import load_operation, open_operation
+from snnc.compiler.plan import Plan
+from snnc.compiler.step_program import StepProgram
+
+VERSION = "ipu2"
+"""What is emulated for machines of other makers."""
+
+
+class PopTorchEngine:
+    """Runs the operation of a package; see :class:`snnc.backends.engine.Engine`.
+
+    Parameters
+    ----------
+    program, plan
+        What was emitted.
+    folder
+        Where the package is.
+    """
+
+    def __init__(self, program: StepProgram, plan: Plan, folder: Path) -> None:
+        self._operation = Operation(program, plan)
+        self._folder = folder
+        self._values = {name: np.array(value, dtype=np.float32) for name, value in self._operation.values.items()}
+        load_operation(build_operation(folder))
+        found: dict[str, Any] = json.loads((folder / "network.json").read_text(encoding="utf-8"))
+        shapes = [given.shape for given in self._operation.given]
+        target = plan.target
+        self._running = open_operation(
+            found["domain"],
+            found["operation"],
+            1,
+            {"folder": str(folder.resolve())},
+            shapes,
+            machine=target.device or VERSION,
+            tiles=target.tiles_per_chip,
+        )
+
+    @property
+    def steps(self) -> int:
+        """T of the plan."""
+        return self._operation.plan.steps
+
+    @property
+    def batch(self) -> int:
+        """B of the plan."""
+        return self._operation.plan.batch
+
+    def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
+        """See :class:`~snnc.backends.engine.Engine`; `initial` is empty, as the operation takes no states of single samples."""
+        if initial:
+            raise UnsupportedOnPopTorchError(
+                "the custom operation starts every sample with the same states; give none, or take another target."
+            )
+        operation = self._operation
+        given = {i.id: inputs[i.id][0] if i.static else np.swapaxes(inputs[i.id], 0, 1) for i in operation.inputs}
+        records = self._running.run([(given | self._values)[g.name] for g in operation.given])
+        found = {o.id: np.swapaxes(record, 0, 1) for o, record in zip(operation.outputs, records, strict=True)}
+        return {
+            o.id: found[o.id] if o.id in found else self._shown(inputs, o.source.buffer, o.source.delay) for o in operation.program.outputs
+        }
+
+    def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
+        """Raise: PyTorch holds the optimiser."""
+        script = self._folder / "train.py"
+        raise NotTrainableError(
+            f"a package for PopTorch is trained by PyTorch; run {script} where PopTorch is installed, or here on the emulator: "
+            f"python -m snnc.emulated_poptorch {script}"
+        )
+
+    def get_parameters(self) -> dict[str, Array]:
+        """Return a copy of all parameters."""
+        parameters = self._operation.program.parameters
+        return {name: self._values[name].reshape(p.value.shape).copy() for name, p in parameters.items()}
+
+    def set_parameters(self, values: Mapping[str, Array]) -> None:
+        """Set the parameters that `values` names."""
+        for name, value in values.items():
+            self._values[name] = np.array(value, dtype=np.float32).reshape(self._values[name].shape)
+
+    def counters(self) -> dict[str, int]:
+        """The operation passes no counts."""
+        return {}
+
+    def close(self) -> None:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        self._running.close()
+
+    def _shown(self, inputs: Mapping[str, Array], buffer: str, delay: int) -> Array:
+        """An output that shows an input, so many steps later."""
+        given = next(inputs[i.id] for i in self._operation.program.inputs if buffer == f"{i.id}_in")
+        late = np.zeros_like(given)
+        late[delay:] = given[: self.steps - delay]
+        return late

@@ -1,0 +1,185 @@
+"""What goes into and comes out of the custom operation, and the network whose backward pass begins with the gradient of a record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from snnc.backends.poplar.emit import add_network, gradient_codelets, network_context
+from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.parts import Assembly, Body, VertexLoop
+from snnc.backends.poplar.schedule import gradient_sums, sequences, start_program
+from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
+from snnc.compiler.graph import Array
+from snnc.compiler.mapping.cost import CodeletCost
+from snnc.compiler.optimizers import SGD
+from snnc.compiler.plan import Plan
+from snnc.compiler.step_program import InputInfo, OutputInfo, StepProgram
+
+SUM: Final = "sum_gradients"
+"""The compute set of the last sums of gradients, in place of the update."""
+PACK_COST: Final = CodeletCost(start=20, sample=12, word=6, value=4)
+LIST_COST: Final = CodeletCost(start=20, sample=14, word=5, id=4)
+"""Worker cycles of the codelets that bring inputs into the form of relays: instructions of their loops, counted by hand."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """An input of the operation: its ABI name, its shape, the author's name."""
+
+    name: str
+    shape: tuple[int, ...]
+    label: str
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """A program and its plan as one operation of PopART.
+
+    Parameters
+    ----------
+    program, plan
+        What is emitted.
+
+    Raises
+    ------
+    UnsupportedOnPopTorchError
+        The plan needs several IPUs, or something outside the tiles.
+    """
+
+    program: StepProgram
+    plan: Plan
+
+    def __post_init__(self) -> None:
+        target = self.plan.target
+        if target.chips != 1:
+            raise UnsupportedOnPopTorchError(
+                f"the plan spreads the network over {target.chips} IPUs of {target.name}, and a custom operation lies on one; compile for "
+                "one IPU (--target poptorch, or poptorch:bow): train.py replicates the whole model over several."
+            )
+        if self.plan.streamed != "off":
+            raise UnsupportedOnPopTorchError(
+                f"the plan keeps {self.plan.streamed} outside the tiles, and a custom operation has its tiles alone; compile with "
+                "--streaming off, or with a smaller --batch."
+            )
+
+    @cached_property
+    def net(self) -> Network:
+        """What is printed; parameters are updated by PyTorch, so no optimiser keeps anything on the tiles."""
+        return Network(replace(self.program, optimizer=SGD() if self.plan.training else None), self.plan)
+
+    @cached_property
+    def inputs(self) -> tuple[InputInfo, ...]:
+        """Inputs that anything reads."""
+        used = {store.owner for store in self.net.stores.values()}
+        return tuple(i for i in self.program.inputs if i.id in used)
+
+    @cached_property
+    def outputs(self) -> tuple[OutputInfo, ...]:
+        """Outputs that populations write."""
+        sources = {f"{i.id}_in" for i in self.program.inputs}
+        return tuple(o for o in self.program.outputs if o.source.buffer not in sources)
+
+    @cached_property
+    def values(self) -> dict[str, Array]:
+        """Parameters, and the states of one sample before step 0, by ABI name."""
+        found: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in self.program.parameters.items()}
+        for population in self.program.populations:
+            shape = (self.net.neurons[population.id],)
+            for buffer, value in zip(self.net.step(population.id).states, population.initial, strict=True):
+                found[f"{buffer}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), shape)
+        return found
+
+    @cached_property
+    def learned(self) -> frozenset[str]:
+        """Parameters that take gradient."""
+        return frozenset(op.parameter for op in self.program.update) if self.plan.training else frozenset()
+
+    @cached_property
+    def given(self) -> tuple[Given, ...]:
+        """Inputs of the operation, in order."""
+        plan = self.plan
+        sequences_of = [Given(i.id, (plan.batch, *(() if i.static else (plan.steps,)), *i.shape), i.label) for i in self.inputs]
+        labels = {name: p.label for name, p in self.program.parameters.items()}
+        return (*sequences_of, *(Given(name, value.shape, labels.get(name, "before step 0")) for name, value in self.values.items()))
+
+    @cached_property
+    def loss_output(self) -> OutputInfo | None:
+        """The output that the loss reads."""
+        return next((o for o in self.program.outputs if o.id == self.program.loss_output), None) if self.plan.training else None
+
+
+def assemble(operation: Operation) -> tuple[Assembly, Body]:
+    """Put together everything that the templates print of the network."""
+    net, assembly = operation.net, Assembly()
+    extras = add_network(net, assembly)
+    if net.training:
+        extras += gradient_codelets(net)
+        _sum_for_update(assembly)
+        _begin_with_adjoint(operation, assembly)
+    if any(s.external and s.kind == "events" for s in net.stores.values()):
+        extras.append({"template": "pack_input", "cost": PACK_COST})
+    if any(s.external and s.kind == "events" and not s.bits for s in net.stores.values()):
+        extras.append({"template": "list_input", "cost": LIST_COST})
+    assembly.refresh[:] = [line for line in assembly.refresh if not line.startswith("spread(")]
+    context = network_context(net, assembly, _programs(net, assembly))
+    kept = [s for s in context["compute_sets"] if not s["name"].startswith("loss_") and s["name"] != "update_parameters"]
+    sums = [{"name": SUM, "title": "U1 gradients"}] if net.training else []
+    parameters = [line for line in assembly.tensors if " SNNC_PARAMETER," in line]
+    places = [
+        line.replace("tensor(", "place(", 1).replace(" SNNC_PARAMETER,", "", 1).removesuffix(", true);") + ");" for line in parameters
+    ]
+    placed = frozenset(line.split('"')[1] for line in parameters)
+    return assembly, {**context, "compute_sets": kept + sums, "extras": extras, "places": places, "placed": placed}
+
+
+def _sum_for_update(assembly: Assembly) -> None:
+    """Where the Poplar program updates a parameter, sum its gradients alone."""
+    loops = assembly.loops.get("update", [])
+    for index, loop in enumerate(loops):
+        if loop.codelet == "Update":
+            fields = {f.name: f for f in loop.fields}
+            chosen = (replace(fields["gradient"], name="sums"), fields["others"], fields["count"], fields["parts"])
+            loops[index] = VertexLoop(loop.comment, loop.item_type, loop.item, loop.range, SUM, "SumPrivate", loop.tile, chosen)
+    assembly.variable("Tensor", "rates", 'layout.on_tile(poplar::FLOAT, {2}, "nothing", 0)', "connected where there is nothing to add")
+
+
+def _begin_with_adjoint(operation: Operation, assembly: Assembly) -> None:
+    """The gradient of the record that the loss reads comes from outside."""
+    output = operation.loss_output
+    assert output is not None, "a program that is trained has a loss"
+    population = next(p.id for p in operation.program.populations if output.source.buffer in operation.net.step(p.id).outputs)
+    adjoint = f"d_{output.record}"
+    assembly.tensors.append(f'adjoint("{adjoint}", {adjoint}.all, order_of_records({population}, STEPS, BATCH));')
+
+
+def _programs(net: Network, assembly: Assembly) -> list[str]:
+    lines, start = sequences(net, assembly), start_program(net)
+    if not net.training:
+        return [*lines, f"return {{Sequence{{{start}, forward}}}};"]
+    sums = ", ".join([*gradient_sums(net), f"Execute({SUM})"])
+    return [*lines, f"return {{Sequence{{{start}, forward}}, Sequence{{{start}, forward, backward, {sums}}}}};"]
+
+
+def operation_context(operation: Operation) -> Body:
+    """What the template of the operation needs beside the network."""
+    plan, output = operation.plan, operation.loss_output
+    numbers = {given.name: index for index, given in enumerate(operation.given)}
+    backward: Body | None = None
+    if output is not None:
+        backward = {
+            "output": operation.outputs.index(output),
+            "adjoint": f"d_{output.record}",
+            "neurons": int(np.prod(output.shape)),
+            "gradients": [
+                {"name": f"d_{name}", "input": numbers[name]} for name in operation.program.parameters if name in operation.learned
+            ],
+        }
+    return {
+        "op_inputs": operation.given,
+        "op_outputs": [Given(o.record, (plan.batch, plan.steps, *o.shape), o.label) for o in operation.outputs],
+        "backward": backward,
+    }

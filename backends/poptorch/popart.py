@@ -1,0 +1,168 @@
+"""Custom operations of PopART on the emulator: one operation at a time, its tensors in and out as NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.backends.poptorch.build import popart_library
+from snnc.backends.poptorch.errors import PopArtError
+
+Array = npt.NDArray[np.float32]
+KINDS: Final = ("in", "out", "gradient")
+"""What an input of a gradient's operation is of the forward one: ``GradOpInType``."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """An input of a gradient's operation: input, output or gradient of an output `number` of the forward operation."""
+
+    kind: str
+    number: int
+
+
+class RunningOperation:
+    """An operation on a graph of its own; only tensors pass between it and others.
+
+    Parameters
+    ----------
+    runtime, handle
+        The stand-in's library, and what it opened.
+    """
+
+    def __init__(self, runtime: ctypes.CDLL, handle: int) -> None:
+        self._runtime, self._handle = runtime, handle
+        self.shapes = tuple(self._shape(index) for index in range(runtime.snnc_popart_outputs(handle)))
+
+    def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Return the outputs.
+
+        Raises
+        ------
+        PopArtError
+            The program fails, or writes an input in place.
+        """
+        given = [np.ascontiguousarray(array, dtype=np.float32) for array in inputs]
+        outputs = tuple(np.empty(shape, dtype=np.float32) for shape in self.shapes)
+        if self._runtime.snnc_popart_run(self._handle, _pointers(given), _pointers(outputs)):
+            raise PopArtError(_message(self._runtime))
+        return outputs
+
+    def gradient(self) -> GradientOperation:
+        """Open the operation of the gradient.
+
+        Raises
+        ------
+        PopArtError
+            There is none, or it cannot be lowered.
+        """
+        handle = self._runtime.snnc_popart_open_gradient(self._handle)
+        if not handle:
+            raise PopArtError(_message(self._runtime))
+        return GradientOperation(self._runtime, handle)
+
+    def close(self) -> None:
+        """Free the operation."""
+        self._runtime.snnc_popart_close(self._handle)
+
+    def _shape(self, index: int) -> tuple[int, ...]:
+        sizes = (ctypes.c_int64 * 8)()
+        return tuple(sizes[: self._runtime.snnc_popart_output_shape(self._handle, index, sizes)])
+
+
+class GradientOperation(RunningOperation):
+    """The operation of a gradient: what its inputs are, and of which input each output is the gradient."""
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where each input comes from."""
+        found = []
+        for index in range(self._runtime.snnc_popart_inputs(self._handle)):
+            number = ctypes.c_int()
+            kind = self._runtime.snnc_popart_gradient_input(self._handle, index, ctypes.byref(number))
+            found.append(Source(KINDS[kind], number.value))
+        return tuple(found)
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """The input of the forward operation that each output belongs to."""
+        return tuple(self._runtime.snnc_popart_gradient_output(self._handle, index) for index in range(len(self.shapes)))
+
+
+def open_operation(
+    domain: str, name: str, version: int, attributes: Mapping[str, str], shapes: Sequence[Sequence[int]], *, machine: str, tiles: int = 0
+) -> RunningOperation:
+    """Lower an operation that a loaded library registered.
+
+    Parameters
+    ----------
+    domain, name, version
+        Its identifier.
+    attributes
+        Strings by name.
+    shapes
+        Of all inputs, 32-bit floats.
+    machine, tiles
+        ``"ipu1"``, ``"ipu2"`` or ``"ipu21"``, and the tiles of an IPU, 0 for all that such a machine has.
+
+    Raises
+    ------
+    PopArtError
+        No library registers it, or it refuses what it is given.
+    """
+    runtime = _runtime()
+    keys, values = ((ctypes.c_char_p * len(attributes))(*(text.encode() for text in texts)) for texts in (attributes, attributes.values()))
+    ranks = (ctypes.c_uint * len(shapes))(*map(len, shapes))
+    flat = [size for shape in shapes for size in shape]
+    sizes = (ctypes.c_int64 * len(flat))(*flat)
+    handle = runtime.snnc_popart_open(
+        domain.encode(), name.encode(), version, len(attributes), keys, values, len(shapes), ranks, sizes, machine.encode(), tiles
+    )
+    if not handle:
+        raise PopArtError(_message(runtime))
+    return RunningOperation(runtime, handle)
+
+
+def load_operation(library: Path) -> None:
+    """Load a library, which registers its operations.
+
+    Raises
+    ------
+    PopArtError
+        It cannot be loaded.
+    """
+    _runtime()
+    try:
+        ctypes.CDLL(str(library))
+    except OSError as error:
+        raise PopArtError(f"the operation {str(library)!r} cannot be loaded: {error}") from None
+
+
+def _runtime() -> ctypes.CDLL:
+    """Load the stand-in for all: operations find their registration in it."""
+    found = ctypes.CDLL(str(popart_library()), mode=ctypes.RTLD_GLOBAL)
+    pointer = ctypes.c_void_p
+    found.snnc_popart_error.restype = ctypes.c_char_p
+    found.snnc_popart_open.restype = found.snnc_popart_open_gradient.restype = pointer
+    for name in ("open_gradient", "close", "inputs", "outputs"):
+        getattr(found, f"snnc_popart_{name}").argtypes = [pointer]
+    found.snnc_popart_output_shape.argtypes = [pointer, ctypes.c_int, pointer]
+    found.snnc_popart_gradient_input.argtypes = [pointer, ctypes.c_int, pointer]
+    found.snnc_popart_gradient_output.argtypes = [pointer, ctypes.c_int]
+    found.snnc_popart_run.argtypes = [pointer, pointer, pointer]
+    return found
+
+
+def _message(runtime: ctypes.CDLL) -> str:
+    text: bytes = runtime.snnc_popart_error()
+    return text.decode(errors="replace")
+
+
+def _pointers(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_void_p]:
+    return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))

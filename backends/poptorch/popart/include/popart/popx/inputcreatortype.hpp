@@ -1,0 +1,13 @@
+// Stand-in for what an operation says of the layout of an input.
+#ifndef SNNC_POPART_POPX_INPUTCREATORTYPE_HPP
+#define SNNC_POPART_POPX_INPUTCREATORTYPE_HPP
+
+namespace popart {
+namespace popx {
+
+enum class InputCreatorType { CanCreate, CanUnwind, CanCreateOrUnwind, Deadend, CanDelegate, CanDelegateOrUnwind };
+
+} // namespace popx
+} // namespace popart
+
+#endif

@@ -1,0 +1,253 @@
+"""What the CUDA program promises beside right numbers: the same bits however blocks share the work and whoever runs first; refusals."""
+
+import ctypes
+import shutil
+
+import numpy as np
+import pytest
+from cpu_projects import assert_same_records, data
+from cuda_projects import QUICK, opened, program_of
+from nets import delayed, dense
+
+import snnc
+from snnc.backends.cuda import device
+from snnc.backends.cuda.build import build_cuda, build_host_check, nvcc, read_resources, resources
+from snnc.backends.cuda.emit import emit_cuda
+from snnc.backends.cuda.engine import CudaEngine
+from snnc.backends.cuda.errors import CHECK_ON_HOST, DeviceArrayError, GpuMissingError, NvccMissingError
+from snnc.backends.errors import MemoryNeededError, NotTrainableError
+from snnc.backends.native import NativeError
+from snnc.backends.reference.engine import ReferenceEngine
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lower import lower
+from snnc.compiler.optimizers import Adam
+
+STEPS, BATCH = 9, 5
+
+
+def many_inputs():
+    """A network with more inputs than a warp lists at a time."""
+    return lower(dense(np.random.default_rng(3), 1040, 40, kind="spikes"), loss=parse_loss("ce_rate"), optimizer=Adam(1e-2))
+
+
+def train(engine, program, updates=3):
+    for step in range(updates):
+        inputs, target = data(program, STEPS, BATCH, seed=step)
+        engine.train_batch(inputs, target, 1e-2)
+    return engine.get_parameters()
+
+
+def assert_equal_bits(found, wanted):
+    assert found.keys() == wanted.keys()
+    for name, value in wanted.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
+@pytest.mark.parametrize("name", ["recurrent", "convolutional"])
+def test_the_bits_do_not_depend_on_the_teams_nor_on_the_order_of_threads(name, monkeypatch):
+    program = program_of(name)
+    with opened(program, 1, 1) as engine:
+        wanted = train(engine, program)
+    for team_blocks, tile, order in ((4, 1, "forwards"), (2, 8, "forwards"), (2, 8, "backwards"), (4, 1, "backwards")):
+        monkeypatch.setenv("SNNC_HOST_ORDER", order)
+        with opened(program, team_blocks, tile) as engine:
+            assert_equal_bits(train(engine, program), wanted)
+            assert engine.profile()["team_blocks"] == team_blocks
+
+
+def test_sizes_change_from_one_sequence_to_the_next():
+    program = program_of("delayed")
+    with opened(program) as engine:
+        reference = ReferenceEngine(program)
+        for steps, batch in ((9, 5), (3, 7), (1, 1), (12, 33)):
+            inputs, target = data(program, steps, batch)
+            assert_same_records(engine.forward(inputs, {}), reference.forward(inputs, {}))
+            assert engine.train_batch(inputs, target, 0.0) == pytest.approx(reference.train_batch(inputs, target, 0.0), rel=1e-5)
+            for name, gradient in reference.gradients().items():
+                np.testing.assert_allclose(engine.gradients()[name], gradient, atol=1e-4 * max(1e-3, np.abs(gradient).max()), err_msg=name)
+            assert_same_records(engine.forward(inputs, {}), reference.forward(inputs, {}))
+
+
+def test_lists_longer_than_a_warp_holds_go_on_with_the_next_words():
+    """More than 1024 inputs, and more than 1024 rows of steps and samples; activity that leaves whole words empty."""
+    program = many_inputs()
+    with opened(program) as engine:
+        reference = ReferenceEngine(program)
+        inputs, target = data(program, 65, 16, density=0.02)
+        assert_same_records(engine.forward(inputs, {}), reference.forward(inputs, {}))
+        assert engine.train_batch(inputs, target, 0.0) == pytest.approx(reference.train_batch(inputs, target, 0.0), rel=1e-5)
+        for name, gradient in reference.gradients().items():
+            np.testing.assert_allclose(engine.gradients()[name], gradient, atol=1e-4 * np.abs(gradient).max(), err_msg=name)
+
+
+def test_single_steps_are_those_of_the_whole_sequence():
+    program = lower(delayed(np.random.default_rng(3)))
+    inputs, _ = data(program, 8, 3)
+    with opened(program) as engine:
+        whole = engine.forward(inputs, {})
+        for _ in range(2):
+            engine.reset(3, {})
+            for t in range(8):
+                found = engine.step({id_: array[t] for id_, array in inputs.items()})
+                assert_same_records(found, {id_: record[t] for id_, record in whole.items()})
+        assert_same_records(engine.forward(inputs, {}), whole)
+        with pytest.raises(NotTrainableError):
+            engine.train_batch(*data(program), 0.1)
+
+
+def test_the_program_refuses_what_does_not_fit():
+    program = program_of("convolutional")
+    with opened(program) as engine:
+        inputs, _ = data(program, STEPS, BATCH)
+        engine.forward(inputs, {})
+        with pytest.raises(NativeError, match="classes"):
+            engine.session.set("labels", np.full(BATCH, 99))
+        with pytest.raises(NativeError, match="1 or more"):
+            engine.session.set("steps", np.zeros(1))
+        with pytest.raises(NativeError, match="cannot be set"):
+            engine.session.set("loss", np.zeros(1))
+        for info in program.inputs:
+            if info.kind == "spikes":
+                with pytest.raises(NativeError, match="0 or 1"):
+                    engine.session.set(info.id, np.full(engine.session.tensors[info.id].shape, 0.5))
+        engine.session.set("batch", np.full(1, 3))
+        with pytest.raises(NativeError, match="was not set"):
+            engine.session.run()
+
+
+class _OnDevice:
+    """An array as torch, CuPy and JAX show one in device memory; in a check that is the host's."""
+
+    def __init__(self, values, typestr="<f4", strides=None):
+        self.values, self.shape = values, values.shape
+        self.__cuda_array_interface__ = {
+            "shape": values.shape,
+            "typestr": typestr,
+            "data": (values.ctypes.data, True),
+            "strides": strides,
+            "version": 3,
+        }
+
+
+@pytest.mark.parametrize("kind", ["spikes", "values"])
+def test_inputs_in_device_memory_are_read_where_they_are(kind):
+    program = many_inputs() if kind == "spikes" else program_of("recurrent")
+    assert program.inputs[0].kind == kind
+    inputs, target = data(program, STEPS, BATCH)
+    with opened(program) as engine:
+        wanted = engine.forward(inputs, {})
+        loss = engine.train_batch(inputs, target, 0.0)
+        there = {name: _OnDevice(array) for name, array in inputs.items()}
+        assert_equal_bits(engine.forward(there, {}), wanted)
+        assert engine.train_batch(there, target, 0.0) == loss
+        x = inputs["x0"]
+        for wrong in (_OnDevice(x, typestr="<f8"), _OnDevice(x[..., :-1].copy()), _OnDevice(x, strides=x.strides[::-1])):
+            with pytest.raises(DeviceArrayError, match="x0"):
+                engine.forward({"x0": wrong}, {})
+        assert_equal_bits(engine.forward(there, {}), wanted)
+
+
+def test_a_sequence_that_the_device_cannot_hold_is_refused_before_it_is_taken(tmp_path):
+    folder = emit_cuda(program_of("recurrent"), tmp_path / "project")
+    engine = CudaEngine(build_host_check(folder, QUICK), folder, memory=1 << 20)
+    much = np.broadcast_to(np.zeros(1, np.float32), (1 << 12, 1 << 10, 6))
+    with pytest.raises(MemoryNeededError, match=r"the device has 0\.0 GiB"):
+        engine.forward({"x0": much}, {})
+
+
+def test_weights_are_saved_in_the_models_order(tmp_path):
+    from safetensors.numpy import load_file
+
+    program = program_of("recurrent")
+    with opened(program) as engine:
+        train(engine, program)
+        engine.session.save(tmp_path / "saved.safetensors")
+        saved = load_file(tmp_path / "saved.safetensors")
+        for name, value in engine.get_parameters().items():
+            np.testing.assert_array_equal(saved[name].reshape(value.shape), value)
+
+
+def test_a_session_on_the_processor_is_asked_for_by_name(monkeypatch, tmp_path):
+    monkeypatch.setenv(CHECK_ON_HOST, "1")
+    net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
+    x = np.random.default_rng(0).random((5, 2, 4)) < 0.5
+    with snnc.compile(net, target="cuda", output=tmp_path / "project") as session, snnc.compile(net) as reference:
+        np.testing.assert_allclose(session.run(x)["output"], reference.run(x)["output"], atol=1e-5)
+    assert "__global__" in (tmp_path / "project" / "device.hpp").read_text()
+
+
+def test_without_a_device_the_message_says_what_can_be_done(monkeypatch):
+    monkeypatch.delenv(CHECK_ON_HOST, raising=False)
+
+    def missing(name):
+        raise OSError(name)
+
+    monkeypatch.setattr(ctypes, "CDLL", missing)
+    with pytest.raises(GpuMissingError, match=f"{CHECK_ON_HOST}=1"):
+        device.first_device()
+
+
+class _Driver:
+    """A driver whose device is too old, or absent."""
+
+    def __init__(self, count, numbers):
+        self.count, self.numbers = count, numbers
+
+    def cuInit(self, flags):
+        return 0
+
+    def cuDeviceGetCount(self, place):
+        place._obj.value = self.count
+        return 0
+
+    def cuDeviceGet(self, place, index):
+        return 0
+
+    def cuDeviceGetAttribute(self, place, attribute, index):
+        place._obj.value = self.numbers[attribute - 75]
+        return 0
+
+    def cuDeviceTotalMem_v2(self, place, index):
+        place._obj.value = 1 << 30
+        return 0
+
+
+@pytest.mark.parametrize(("count", "numbers", "said"), [(0, (9, 0), "no device"), (1, (7, 0), "7.0; 7.5 or newer")])
+def test_a_device_that_cannot_be_used_is_refused(monkeypatch, count, numbers, said):
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: _Driver(count, numbers))
+    with pytest.raises(GpuMissingError, match=said):
+        device.first_device()
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: _Driver(1, (9, 0)))
+    assert device.first_device() == device.Device((9, 0), 1 << 30)
+    assert device.first_device().architecture == "sm_90"
+
+
+def test_without_nvcc_the_message_says_what_was_looked_for(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.delenv("CUDACXX", raising=False)
+    with pytest.raises(NvccMissingError, match="CUDACXX"):
+        nvcc()
+    monkeypatch.setenv("CUDACXX", "my-nvcc -O0")
+    with pytest.raises(NvccMissingError, match="my-nvcc"):
+        nvcc()
+
+
+def test_what_the_assembler_says_is_read():
+    found = read_resources(
+        "ptxas info    : Compiling entry function '_Zk' for 'sm_90'\nptxas info    : Function properties for _Zk\n"
+        "    24 bytes stack frame, 20 bytes spill stores, 48 bytes spill loads\nptxas info    : Used 40 registers, used 1 barriers\n"
+    )
+    assert [(k.name, k.registers, k.spill_stores, k.spill_loads, k.stack) for k in found] == [("_Zk", 40, 20, 48, 24)]
+
+
+def test_nvcc_compiles_the_program_without_spills(tmp_path):
+    try:
+        nvcc()
+    except NvccMissingError as error:
+        pytest.skip(str(error))
+    folder = emit_cuda(program_of("recurrent"), tmp_path / "project")
+    kernels = resources(build_cuda(folder, "sm_90"))
+    names = " ".join(k.name for k in kernels)
+    assert all(name in names for name in ("forward_kernel", "backward_kernel", "gradient_kernel", "update_kernel", "loss_kernel"))
+    assert [k.name for k in kernels if k.spill_stores or k.spill_loads] == []
+    assert max(k.registers for k in kernels) <= 128

@@ -1,0 +1,43 @@
+"""CUDA projects for tests: emitted, built for the processor (each CUDA thread a fiber), run beside the reference."""
+
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from indexed_nets import choosing, convolutional, shaping, sparse_recurrent
+from nets import delayed, feedback, learnable, of_model, recurrent, skip
+from poplar_projects import several_inputs
+
+from snnc.backends.cuda.build import build_host_check
+from snnc.backends.cuda.emit import emit_cuda
+from snnc.backends.cuda.engine import CudaEngine
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lower import lower
+from snnc.compiler.neurons import SLSTM
+from snnc.compiler.optimizers import SGD, Adam
+
+QUICK = ("-O0",)
+"""Flags for networks that are small and many."""
+
+LOSSES = ("ce_mean_membrane", "ce_rate", "ce_count", "mse_count:0.8,0.1", "ce_max_membrane")
+OPTIMIZERS = (Adam(1e-2), SGD(1e-2, 0.9), SGD(1e-2))
+NETS = (recurrent, delayed, feedback, learnable, skip, several_inputs, choosing, convolutional, sparse_recurrent, shaping)
+CASES = {make.__name__: make for make in NETS} | {"SLSTM": lambda random: of_model(random, SLSTM(0.1))}
+
+
+def program_of(name):
+    """A network with a loss and an optimizer of its own: tests that take the same ones share what was built."""
+    at = list(CASES).index(name)
+    output = None if name in ("several_inputs", "SLSTM") else "y"
+    return lower(CASES[name](np.random.default_rng(3)), loss=parse_loss(LOSSES[at % 5]), optimizer=OPTIMIZERS[at % 3], loss_output=output)
+
+
+@contextmanager
+def opened(program, team_blocks=None, tile=None, flags=QUICK):
+    """Emit `program`, build it for the processor and open it."""
+    with tempfile.TemporaryDirectory(prefix="snnc-cuda-") as above:
+        folder = emit_cuda(program, Path(above) / "project")
+        engine = CudaEngine(build_host_check(folder, flags), folder, team_blocks, tile)
+        yield engine
+        engine.close()
