@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from snnc.backends.events import Events as Events
     from snnc.compiler.errors import SnncError as SnncError
     from snnc.compiler.graph import Graph as Graph
     from snnc.compiler.losses import MeanSquaredCount as MeanSquared  # noqa: F401
@@ -75,6 +76,7 @@ _HOMES: Final = {
     "CubaLIF": "snnc.compiler.neurons:CubaLIF",
     "Dense": "snnc.frontends.connections:Dense",
     "Estimate": "snnc.estimating:Estimate",
+    "Events": "snnc.backends.events:Events",
     "FanIn": "snnc.frontends.initialisers:FanIn",
     "Flatten": "snnc.frontends.connections:Flatten",
     "Graph": "snnc.compiler.graph:Graph",

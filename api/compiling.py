@@ -60,6 +60,8 @@ def compile(
     recompute: Recompute = "auto",
     streaming: Streaming = "auto",
     parts: int | None = None,
+    memory: str | int | None = None,
+    threads: int | None = None,
 ) -> Session:
     """Compile a network for a target.
 
@@ -103,6 +105,11 @@ def compile(
         states of segments, which then need not run again; ``"auto"``: what is needed, and fastest. Results are equal.
     parts
         Parts that populations with sparse connections are cut into, 1 for none; by default as many as make the predicted step fastest.
+    memory
+        On the processor: bytes that a training step may take, such as ``"500M"``. Where the states of all steps are more, those between
+        two checkpoints are kept, and steps run again before they run backward. Gradients are equal up to the order of sums.
+    threads
+        On the processor: how many; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all.
 
     Raises
     ------
@@ -132,6 +139,8 @@ def compile(
         recompute=recompute,
         parts=parts,
         streaming=streaming,
+        memory=memory,
+        threads=threads,
     )
     graph = as_graph(model, dt=dt, input_kind=input_kind)
     if output is None:
@@ -249,7 +258,7 @@ def open_engine_of(compiled: Compiled, folder: Path | None) -> Engine:
     if compiled.options.target == CPU:
         from snnc.backends.cpu.engine import open_engine as open_cpu
 
-        return open_cpu(folder)
+        return open_cpu(folder, compiled.options.threads, compiled.options.memory)
     if compiled.options.target == CUDA:
         from snnc.backends.cuda.engine import open_engine as open_cuda
 

@@ -70,9 +70,13 @@ class Options:
     recompute: Recompute = "auto"
     parts: int | None = None
     streaming: Streaming = "auto"
+    memory: int | None = None
+    """Bytes that a training step on the processor may take; None: all that it needs without checkpoints."""
+    threads: int | None = None
+    """Threads of a program on the processor; None: ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "capacity", "parts"):
+        for name in ("steps", "batch", "capacity", "parts", "memory", "threads"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
                 raise OptionValueError(f"{name} is {value}; it has to be 1 or more.")
@@ -83,6 +87,9 @@ class Options:
         length = self.recompute if isinstance(self.recompute, int) and not isinstance(self.recompute, bool) else 0
         if self.recompute not in ("auto", "off") and length < 1:
             raise OptionValueError(f"recompute is {self.recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
+        for name in ("memory", "threads"):
+            if getattr(self, name) is not None and self.target != CPU:
+                raise OptionValueError(f"{name} is for the target {CPU!r}; {self.target!r} has memory and threads of its own.")
         if self.streaming not in STREAMING:
             raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
         if (self.parts or 1) > 1 and for_poptorch(self.target):
@@ -104,6 +111,8 @@ def options(
     recompute: str | int = "auto",
     parts: int | None = None,
     streaming: str = "auto",
+    memory: str | int | None = None,
+    threads: int | None = None,
 ) -> Options:
     """Make options from objects or from their names."""
     return Options(
@@ -120,7 +129,35 @@ def options(
         recompute=int(recompute) if isinstance(recompute, str) and recompute.isdecimal() else recompute,  # type: ignore[arg-type]  # as mode
         streaming=streaming,  # type: ignore[arg-type]  # as mode
         parts=parts,
+        memory=parse_memory(memory),
+        threads=threads,
     )
+
+
+def parse_memory(memory: str | int | None) -> int | None:
+    """Read a number of bytes: ``"500M"``, ``"2G"``, ``"64k"`` (powers of 1024), or a plain number.
+
+    Raises
+    ------
+    OptionValueError
+        It cannot be read.
+
+    Examples
+    --------
+    >>> parse_memory("500M")
+    524288000
+    """
+    if not isinstance(memory, str):
+        return memory
+    text = memory.strip().upper().removesuffix("B").removesuffix("I")
+    power = "KMGT".find(text[-1:]) + 1 if text else 0
+    try:
+        number = float(text[:-1] if power else text) * 1024**power
+    except ValueError:
+        number = math.nan
+    if not 1 <= number < 2**63:
+        raise OptionValueError(f"the memory {memory!r} cannot be read; give bytes, or a number with K, M or G, as in 500M.")
+    return int(number)
 
 
 def parse_window(window: str | float | tuple[float, float] | None) -> tuple[float, float] | None:
@@ -202,6 +239,8 @@ def to_data(chosen: Options) -> dict[str, Any]:
         "recompute": chosen.recompute,
         "streaming": chosen.streaming,
         "parts": chosen.parts,
+        "memory": chosen.memory,
+        "threads": chosen.threads,
     }
 
 
@@ -223,6 +262,8 @@ def from_data(data: Mapping[str, Any]) -> Options:
         recompute=data.get("recompute", "auto"),
         streaming=data.get("streaming", "auto"),
         parts=data.get("parts"),
+        memory=data.get("memory"),
+        threads=data.get("threads"),
     )
 
 

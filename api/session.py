@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends import session
-from snnc.backends.engine import Array, Engine, Initial
+from snnc.backends.engine import Engine, Initial
+from snnc.backends.events import Given, densely
 from snnc.backends.history import History, Progress
+from snnc.backends.session import Input
 from snnc.compiler.graph import Graph
 from snnc.compiler.mapping.errors import RecordingError
 from snnc.compiler.parts import wholes
@@ -50,7 +52,7 @@ class Session(session.Session):
 
     def fit(
         self,
-        x: Mapping[str, npt.ArrayLike] | npt.ArrayLike,
+        x: Mapping[str, Input] | Input,
         y: npt.ArrayLike,
         *,
         epochs: int = 1,
@@ -102,7 +104,7 @@ class Session(session.Session):
 
     def record(
         self,
-        inputs: Mapping[str, npt.ArrayLike] | npt.ArrayLike,
+        inputs: Mapping[str, Input] | Input,
         initial: Mapping[str, npt.ArrayLike] | None = None,
         samples: int = 1,
     ) -> Recording:
@@ -125,16 +127,16 @@ class Session(session.Session):
         sequences, start = self.prepared(inputs, initial)
         return self._record(sequences, start, samples)
 
-    def record_samples(self, x: Mapping[str, npt.ArrayLike] | npt.ArrayLike, samples: int = 1) -> Recording:
+    def record_samples(self, x: Mapping[str, Input] | Input, samples: int = 1) -> Recording:
         """Do as :meth:`record` with samples as :meth:`fit` takes them."""
         data = self._samples(x)
         few = min(samples, len(next(iter(data.values()))))
         return self._record(self._batch(data, np.arange(few)), {}, samples)
 
-    def _record(self, sequences: Mapping[str, Array], start: Initial, samples: int) -> Recording:
+    def _record(self, sequences: Mapping[str, Given], start: Initial, samples: int) -> Recording:
         if samples < 1:
             raise RecordingError(f"{samples} samples are to be recorded; record at least 1.")
-        few = {id_: array[:, :samples] for id_, array in sequences.items()}
+        few = {id_: array[:, :samples] for id_, array in densely(sequences).items()}
         self.recording = record(self.program, self.engine.get_parameters(), few, {key: array[:samples] for key, array in start.items()})
         if self.project is not None:
             write_recording(self.project / RECORDING, self.recording)

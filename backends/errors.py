@@ -117,3 +117,15 @@ class TrainingOptionError(SessionError):
     """A number of epochs, a batch size or a learning rate is out of range."""
 
     code = "SNNC-E519"
+
+
+class EventsError(SessionError):
+    """Events are not rows of neurons that fire, each once."""
+
+    code = "SNNC-E533"
+
+
+class TorchTensorError(SessionError):
+    """A tensor cannot be given to a compiled module: its device, its type, or that it asks for a gradient that nothing was compiled for."""
+
+    code = "SNNC-E534"

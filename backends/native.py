@@ -15,7 +15,7 @@ import numpy as np
 from snnc.compiler.errors import SnncError
 from snnc.compiler.graph import Array
 
-ABI_VERSION: Final = 1
+ABI_VERSION: Final = 2
 PROJECT_FORMAT: Final = "snnc project 1"
 """What ``project.json`` of an emitted project says that it is."""
 SHARED_SOURCES: Final = ("snnc_abi.h", "snnc_abi.cpp", "snnc_session.hpp", "snnc_files.hpp", "snnc_main.cpp")
@@ -110,6 +110,12 @@ class NativeSession:
             raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the array {list(array.shape)}.")
         self._check(self._library.snnc_set_tensor(self._open(), name.encode(), array.ctypes.data_as(ctypes.c_void_p), array.nbytes))
 
+    def set_events(self, name: str, begin: Array, ids: Array) -> None:
+        """Set an input to 1 where events are; see ``snnc_set_events`` in ``snnc_abi.h``."""
+        begins, found = np.ascontiguousarray(begin, dtype=np.uint64), np.ascontiguousarray(ids, dtype=np.uint32)
+        given, listed = (a.ctypes.data_as(ctypes.c_void_p) for a in (begins, found))
+        self._check(self._library.snnc_set_events(self._open(), name.encode(), given, len(begins) - 1, listed, len(found)))
+
     def set_from(self, name: str, address: int, elements: int) -> None:
         """Let the program copy the tensor from memory that holds numbers of its type, the host's or a device's own."""
         info = self._info(name)
@@ -200,6 +206,7 @@ def _load(path: Path) -> Any:
         "snnc_tensor_count": (number, [session]),
         "snnc_tensor_info": (number, [session, number, ctypes.POINTER(_Tensor)]),
         "snnc_set_tensor": (number, [session, text, ctypes.c_void_p, ctypes.c_uint64]),
+        "snnc_set_events": (number, [session, text, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64]),
         "snnc_get_tensor": (number, [session, text, ctypes.c_void_p, ctypes.c_uint64]),
         "snnc_run": (number, [session]),
         "snnc_train_step": (number, [session, ctypes.POINTER(ctypes.c_float)]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from snnc.backends.errors import (
     StepsError,
     UnknownNameError,
 )
+from snnc.backends.events import Events, Given
 from snnc.backends.history import History, Progress
 from snnc.backends.initial import initial_values
 from snnc.backends.prediction import check_labels, prediction_output, scores
@@ -29,6 +30,9 @@ from snnc.backends.replay import Replay
 from snnc.backends.weights import by_label, by_name, load_weights, save_weights
 from snnc.compiler.graph import Layout
 from snnc.compiler.step_program import InputInfo, StepProgram
+
+Input: TypeAlias = npt.ArrayLike | Events
+"""What the methods of a session take for an input."""
 
 
 class Session:
@@ -54,7 +58,7 @@ class Session:
 
     def run(
         self,
-        inputs: Mapping[str, npt.ArrayLike] | npt.ArrayLike,
+        inputs: Mapping[str, Input] | Input,
         initial: Mapping[str, npt.ArrayLike] | None = None,
         steps: int | None = None,
     ) -> dict[str, Array]:
@@ -91,17 +95,17 @@ class Session:
 
     def prepared(
         self,
-        inputs: Mapping[str, npt.ArrayLike] | npt.ArrayLike,
+        inputs: Mapping[str, Input] | Input,
         initial: Mapping[str, npt.ArrayLike] | None = None,
         steps: int | None = None,
-    ) -> tuple[dict[str, Array], dict[tuple[str, str], Array]]:
+    ) -> tuple[dict[str, Given], dict[tuple[str, str], Array]]:
         """Turn what :meth:`run` takes into what an engine takes: input id -> [T, B, *shape], and initial values, all samples together."""
         if steps is not None and steps < 1:
             raise StepsError(f"steps is {steps}; a network runs at least 1 step.")
-        whole = self._aligned({i.id: to_sequence(a, i) for i, a in self._given(inputs)}, steps)
+        whole = self._aligned({i.id: _sequence(a, i) for i, a in self._given(inputs)}, steps)
         return whole, initial_values(self.program, initial or {}, next(iter(whole.values())).shape[1])
 
-    def step(self, inputs: Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> dict[str, Array]:
+    def step(self, inputs: Mapping[str, Input] | Input) -> dict[str, Array]:
         """Run one step and keep the state for the next; :meth:`reset` starts anew.
 
         A machine's program runs whole sequences: there, each step runs the sequence again up to it (exact, but slow), for at most
@@ -124,7 +128,8 @@ class Session:
         """
         engine = self._stepping_engine()
         arrays = {}
-        for info, array in self._given(inputs):
+        for info, array in self._given(inputs, events=False):
+            assert not isinstance(array, Events)
             layout = Layout(None, None if info.layout.batch_axis is None else 0)
             single = to_sequence(array, InputInfo(info.id, info.label, info.shape, info.kind, layout))
             if len(single) != 1:
@@ -156,7 +161,7 @@ class Session:
 
     def fit(
         self,
-        x: Mapping[str, npt.ArrayLike] | npt.ArrayLike,
+        x: Mapping[str, Input] | Input,
         y: npt.ArrayLike,
         *,
         epochs: int = 1,
@@ -207,7 +212,7 @@ class Session:
 
         return training.train(plan, count, train, callback)
 
-    def predict(self, x: Mapping[str, npt.ArrayLike] | npt.ArrayLike, output: str | None = None) -> Array:
+    def predict(self, x: Mapping[str, Input] | Input, output: str | None = None) -> Array:
         """Return the class index of each sample; `x` as in :meth:`fit`, `output` where several could be meant."""
         self._check_open()
         chosen = prediction_output(self.program, output)
@@ -221,7 +226,7 @@ class Session:
             found.append(scores(self.program, chosen, record).argmax(axis=-1))
         return np.concatenate(found)
 
-    def evaluate(self, x: Mapping[str, npt.ArrayLike] | npt.ArrayLike, y: npt.ArrayLike, output: str | None = None) -> float:
+    def evaluate(self, x: Mapping[str, Input] | Input, y: npt.ArrayLike, output: str | None = None) -> float:
         """Return the share of samples whose class :meth:`predict` finds."""
         labels = np.asarray(y)
         predicted = self.predict(x, output)
@@ -281,8 +286,9 @@ class Session:
             self._replay = Replay(self.engine, self.engine.steps)
         return self._replay
 
-    def _given(self, inputs: Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> Iterator[tuple[InputInfo, Array]]:
-        """Pair the program's inputs with checked arrays."""
+    def _given(self, inputs: Mapping[str, Input] | Input, events: bool = True) -> Iterator[tuple[InputInfo, Given]]:
+        """Pair the program's inputs with checked arrays, or with `events` where the engine takes them."""
+        taken = events and getattr(self.engine, "takes_events", False)
         infos = self.program.inputs
         names = [info.label for info in infos]
         if not isinstance(inputs, Mapping):
@@ -296,9 +302,14 @@ class Session:
             parts = [f"{', '.join(map(repr, n))} {what}" for n, what in ((missing, "missing"), (unknown, "unknown")) if n]
             raise UnknownNameError(f"inputs: {'; '.join(parts)}. {self.program.name!r} takes {', '.join(names)}.")
         for info in infos:
-            yield info, checked(inputs[info.label], info.kind, f"the input {info.label!r}")
+            given = inputs[info.label]
+            if isinstance(given, Events) and taken:
+                yield info, given
+            else:
+                array = given.dense() if isinstance(given, Events) else given
+                yield info, checked(array, info.kind, f"the input {info.label!r}")
 
-    def _aligned(self, sequences: Mapping[str, Array], steps: int | None) -> dict[str, Array]:
+    def _aligned(self, sequences: Mapping[str, Given], steps: int | None) -> dict[str, Given]:
         """Give all sequences one T and one B."""
         lengths = {len(sequences[i.id]) for i in self.program.inputs if not i.static or len(sequences[i.id]) > 1}
         fixed = self.engine.steps or self.program.steps
@@ -310,27 +321,28 @@ class Session:
             raise StepsError(f"the inputs have {', '.join(map(str, sorted(lengths))) or 'no'} steps, {total} are to run{asked}.")
         batch = max(a.shape[1] for a in sequences.values())
         self._check_batch(sequences, batch)
-        return {id_: np.broadcast_to(a, (total, batch, *a.shape[2:])) for id_, a in sequences.items()}
+        return {id_: a if isinstance(a, Events) else np.broadcast_to(a, (total, batch, *a.shape[2:])) for id_, a in sequences.items()}
 
-    def _check_batch(self, sequences: Mapping[str, Array], batch: int) -> None:
+    def _check_batch(self, sequences: Mapping[str, Given], batch: int) -> None:
         for info in self.program.inputs:
             own = sequences[info.id].shape[1]
-            if own != batch and info.layout.batch_axis is not None:
+            if own != batch and (info.layout.batch_axis is not None or isinstance(sequences[info.id], Events)):
                 raise BatchSizeError(f"the input {info.label!r} has a batch of {own}, another input one of {batch}; they must be equal.")
 
-    def _forward(self, whole: Mapping[str, Array], initial: Mapping[tuple[str, str], Array], part: slice) -> dict[str, Array]:
+    def _forward(self, whole: Mapping[str, Given], initial: Mapping[tuple[str, str], Array], part: slice) -> dict[str, Array]:
         """Run some samples, filled up with zeros to the engine's batch; the filling is cut off again."""
-        inputs = {id_: array[:, part] for id_, array in whole.items()}
+        # Engines that take events take any batch: `part` is all of it.
+        inputs = {id_: array if isinstance(array, Events) else array[:, part] for id_, array in whole.items()}
         count = next(iter(inputs.values())).shape[1]
         start = {key: array[part] for key, array in initial.items()}
         missing = (self.engine.batch or count) - count
         if missing > 0:
-            inputs = {id_: padded(array, 1, missing) for id_, array in inputs.items()}
+            inputs = {id_: padded(array, 1, missing) for id_, array in inputs.items() if not isinstance(array, Events)}
             start = {key: padded(array, 0, missing) for key, array in start.items()}
         records = self.engine.forward({id_: self._cast(a) for id_, a in inputs.items()}, {key: self._cast(a) for key, a in start.items()})
         return {id_: record[:, :count] for id_, record in records.items()}
 
-    def _samples(self, x: Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> dict[str, Array]:
+    def _samples(self, x: Mapping[str, Input] | Input) -> dict[str, Given]:
         """Check arrays of samples against the inputs: id -> [samples, T, *shape] (T missing where static)."""
         found = {}
         for info, array in self._given(x):
@@ -344,13 +356,32 @@ class Session:
             raise BatchSizeError(f"the inputs have {', '.join(str(len(a)) for a in found.values())} samples; they must be equal.")
         return found
 
-    def _batch(self, data: Mapping[str, Array], chosen: Array) -> dict[str, Array]:
+    def _batch(self, data: Mapping[str, Given], chosen: Array) -> dict[str, Array]:
         """Take samples: id -> [T, B, *shape]."""
         shapes = {info.id: len(info.shape) for info in self.program.inputs}
-        taken = {id_: a[chosen][None] if a.ndim == shapes[id_] + 1 else a[chosen].swapaxes(0, 1) for id_, a in data.items()}
+        taken: dict[str, Given] = {}
+        for id_, a in data.items():
+            if isinstance(a, Events):
+                taken[id_] = a.of_samples(chosen)
+            else:
+                taken[id_] = a[chosen][None] if a.ndim == shapes[id_] + 1 else a[chosen].swapaxes(0, 1)
         return {id_: self._cast(a) for id_, a in self._aligned(taken, None).items()}
 
-    def _cast(self, array: Array) -> Array:
+    def _cast(self, array: Given) -> Array:
+        """Return what the engine takes; only engines that take events are given any."""
+        if isinstance(array, Events):
+            return cast(Array, array)
         dtype: npt.DTypeLike = getattr(self.engine, "dtype", np.float32)
         result: npt.NDArray[Any] = np.ascontiguousarray(array, dtype=dtype)
         return result
+
+
+def _sequence(given: Given, info: InputInfo) -> Given:
+    """Bring what was given for an input to [T, B, *shape], which events are already."""
+    if not isinstance(given, Events):
+        return to_sequence(given, info)
+    if given.shape[2:] != info.shape or info.static:
+        raise DataShapeError(
+            f"the events of the input {info.label!r} stand for {list(given.shape)}; it takes [T, B, {', '.join(map(str, info.shape))}]."
+        )
+    return given

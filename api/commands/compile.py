@@ -56,6 +56,11 @@ def compile_(
             help="What may wait outside the tiles where nothing fits: inputs; what segments begin with; their states: auto.",
         ),
     ] = "auto",
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", metavar="BYTES", help="Target cpu: what a training step may take, as in 500M; steps run again."),
+    ] = None,
+    threads: Annotated[int | None, typer.Option("--threads", help="Target cpu: how many threads.")] = None,
     data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to measure how often neurons fire.")] = None,
     input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
     estimate_only: Annotated[bool, typer.Option("--estimate-only", help="Plan and predict; write nothing.")] = False,
@@ -89,7 +94,22 @@ def compile_(
 
     start = time.perf_counter()
     chosen = options(
-        target, steps, batch, loss, optimizer, surrogate, seed, capacity, mode, lr, gradient_window, recompute, parts, streaming
+        target,
+        steps,
+        batch,
+        loss,
+        optimizer,
+        surrogate,
+        seed,
+        capacity,
+        mode,
+        lr,
+        gradient_window,
+        recompute,
+        parts,
+        streaming,
+        memory,
+        threads,
     )
     _check_estimate(estimate_only, run=run, strategy=strategy, activity=activity)
     if output is not None:

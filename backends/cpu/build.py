@@ -32,6 +32,7 @@ SOURCES: Final = (
     "wiring.cpp",
     "maximum.cpp",
     "convolution.cpp",
+    "readout.cpp",
 )
 FLAGS: Final = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math")
 EQUATION_FLAGS: Final = ("-ffp-contract=off",)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import json
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -15,11 +16,13 @@ from snnc.backends.cpu.build import EQUATION_FLAGS, FLAGS, SOURCES
 from snnc.backends.cpu.network import network_context
 from snnc.backends.cpu.storage import Storage
 from snnc.backends.cpu.tables import table_file
+from snnc.backends.moments import moments
 from snnc.backends.names import c_string, comment_text
 from snnc.backends.native import ABI_VERSION, PROJECT_FORMAT, SHARED_SOURCES
 from snnc.backends.project import Chunk, whole_folder, write_file
 from snnc.backends.safetensors_file import safetensors
 from snnc.compiler.graph import Array
+from snnc.compiler.step_operations import ConvolveInputGradient, DenseInputGradient
 from snnc.compiler.step_program import StepProgram
 
 FIXED: Final = (
@@ -38,6 +41,8 @@ FIXED: Final = (
     "maximum.cpp",
     "convolution.hpp",
     "convolution.cpp",
+    "readout.hpp",
+    "readout.cpp",
     "cpu_session.hpp",
     "cpu_session.cpp",
     "math.hpp",
@@ -114,6 +119,16 @@ def initial_values(program: StepProgram, storage: Storage) -> dict[str, Array]:
     return found
 
 
+def _fixed_bytes(program: StepProgram) -> int:
+    """Bytes of parameters, their moments, one gradient each, and the copies that the backward pass reads."""
+    learned = {u.parameter for u in program.update}
+    copied = {op.weight for op in program.backward if isinstance(op, DenseInputGradient | ConvolveInputGradient)}
+    return 4 * sum(
+        p.value.size * (1 + (name in learned) * (1 + len(moments(program.optimizer))) + (name in copied))
+        for name, p in program.parameters.items()
+    )
+
+
 def project_description(storage: Storage, sizes: dict[str, int], digests: dict[str, str], target: str) -> dict[str, Any]:
     """``project.json`` of a target without a plan: what the folder is, and which ABI tensor stands for what."""
     program = storage.program
@@ -126,6 +141,13 @@ def project_description(storage: Storage, sizes: dict[str, int], digests: dict[s
         **sizes,
         "fixed_steps": program.steps,
         "bytes_per_step": storage.bytes_per_step(),
+        "memory": {
+            "fixed": _fixed_bytes(program),
+            "history": storage.history_bytes,
+            "checkpoint": storage.checkpoint_bytes,
+            "listed": storage.listed_neurons,
+            "record": 4 * sum(math.prod(o.shape) for o in program.outputs),
+        },
         "training": program.optimizer is not None,
         "inputs": [{"label": i.label, "tensor": i.id, "shape": list(i.shape), "static": i.static} for i in program.inputs],
         "outputs": [{"id": o.id, "label": o.label, "tensor": o.record, "shape": list(o.shape)} for o in program.outputs],

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from snnc.backends.cpu.build import build_cpu
+from snnc.backends.cpu.memory import segment_for
 from snnc.backends.engine import Array, Initial
 from snnc.backends.errors import MemoryNeededError
+from snnc.backends.events import Events, Given
 from snnc.backends.native import NativeSession
 from snnc.backends.native_engine import NativeEngine
 
@@ -26,11 +28,15 @@ class CpuEngine(NativeEngine):
         What :func:`~snnc.backends.cpu.build.build_cpu` made, and the project.
     threads
         How many own samples; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all processors.
+    memory
+        Bytes that a training step may take; where it needs more, histories are kept between checkpoints only.
     """
 
     batch: int | None = None
+    takes_events = True
+    """Inputs may be :class:`~snnc.backends.events.Events`."""
 
-    def __init__(self, library: Path, folder: Path, threads: int | None = None) -> None:
+    def __init__(self, library: Path, folder: Path, threads: int | None = None, memory: int | None = None) -> None:
         self.description: dict[str, Any] = json.loads((folder / "project.json").read_text())
         self.session = NativeSession(library, folder)
         self.steps: int | None = self.description["fixed_steps"]
@@ -38,6 +44,8 @@ class CpuEngine(NativeEngine):
         self._stepped = True
         self._defaults: dict[str, Array] = {}
         """Initial values that the last sequence changed, as they were before."""
+        self.memory = memory
+        self._segments: dict[tuple[int, int, int], int] = {}
         if threads is not None:
             self._setting("threads", threads)
 
@@ -45,8 +53,23 @@ class CpuEngine(NativeEngine):
         """See :class:`~snnc.backends.engine.Engine`."""
         self._set_inputs(inputs)
         self._set_initial(initial)
+        self._setting("autograd", 0)
         self.session.run()
         return self._records()
+
+    def run_forward(self, inputs: Mapping[str, Given]) -> dict[str, Array]:
+        """Run a sequence and keep what :meth:`run_backward` reads, in a project whose loss is a ``GivenAdjoint``."""
+        self._set_inputs(inputs)
+        self._set_initial({})
+        self._setting("autograd", 1)
+        self.session.run()
+        return self._records()
+
+    def run_backward(self, record: str, adjoint: Array) -> dict[str, Array]:
+        """Return the gradients of parameters for the adjoint [T, B, *shape] of an output of the last :meth:`run_forward`."""
+        self.session.set(f"d_{record}", adjoint)
+        self.session.train_step()
+        return self.gradients()
 
     def reset(self, batch: int, initial: Initial) -> None:
         """See :class:`~snnc.backends.engine.SteppingEngine`."""
@@ -84,19 +107,31 @@ class CpuEngine(NativeEngine):
             return
         self.session.set(name, np.array([value], dtype=np.int32))
         self._sizes[name] = value
-        if name != "resume":
+        if name not in ("resume", "autograd"):
             self.session.refresh()
             self._defaults = {}
 
-    def _set_inputs(self, inputs: Mapping[str, Array]) -> None:
+    def _set_inputs(self, inputs: Mapping[str, Given]) -> None:
         steps, batch = next(iter(inputs.values())).shape[:2]
         self._check_memory(steps, batch)
-        for name, value in (("steps", steps), ("batch", batch), ("resume", 0)):
+        for name, value in (("steps", steps), ("batch", batch), ("segment", self._segment(steps, batch)), ("resume", 0)):
             self._setting(name, value)
         self._set_arrays(inputs)
 
+    def _segment(self, steps: int, batch: int) -> int:
+        """Steps between two checkpoints; 0: there are none."""
+        if self.memory is None or not self.description["training"]:
+            return 0
+        key = steps, batch, self.memory
+        if key not in self._segments:
+            found = segment_for(self.description, steps, batch, self.memory)
+            self._segments[key] = 0 if found == steps else found
+        return self._segments[key]
+
     def _check_memory(self, steps: int, batch: int) -> None:
         """Refuse a sequence that the machine's memory cannot hold, before any of it is taken."""
+        if self._segment(steps, batch):
+            return
         needed = steps * batch * int(self.description["bytes_per_step"])
         there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         if needed > there:
@@ -105,9 +140,13 @@ class CpuEngine(NativeEngine):
                 f"{there / 2**30:.1f} GiB. Take a smaller batch or fewer steps."
             )
 
-    def _set_arrays(self, inputs: Mapping[str, Array]) -> None:
+    def _set_arrays(self, inputs: Mapping[str, Given]) -> None:
         for info in self.description["inputs"]:
-            self.session.set(info["tensor"], inputs[info["tensor"]])
+            given = inputs[info["tensor"]]
+            if isinstance(given, Events):
+                self.session.set_events(info["tensor"], given.begin, given.ids)
+            else:
+                self.session.set(info["tensor"], given)
 
     def _records(self) -> dict[str, Array]:
         found = {}
@@ -133,7 +172,7 @@ def _initial_tensor(population: str, place: str) -> str:
     return f"{place}_initial" if place.startswith(f"{population}_") else f"{population}_{place}_initial"
 
 
-def open_engine(folder: Path, threads: int | None = None) -> CpuEngine:
+def open_engine(folder: Path, threads: int | None = None, memory: int | None = None) -> CpuEngine:
     """Build the project in `folder` if needed and load it.
 
     Raises
@@ -141,4 +180,4 @@ def open_engine(folder: Path, threads: int | None = None) -> CpuEngine:
     ToolMissingError, BuildError
         There is no C++ compiler, or it refuses the project.
     """
-    return CpuEngine(build_cpu(folder), Path(folder), threads)
+    return CpuEngine(build_cpu(folder), Path(folder), threads, memory)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from snnc.backends.cpu.adjoint import GivenAdjoint
+from snnc.backends.cpu.collapse import add_collapsed, add_collapsed_adjoint, collapsed
 from snnc.backends.cpu.neurons import Function, backward_function, forward_function
 from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.storage import Storage
@@ -26,10 +28,22 @@ Context = dict[str, Any]
 def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[Context, list[Table]]:
     """Return what the templates take, and the tables of connections."""
     program = storage.program
-    made = Statements(storage)
-    for op in (*program.forward, *(program.backward if program.optimizer is not None else ())):
-        made.add(op)
     trains = program.optimizer is not None
+    made = Statements(storage, trains)
+    readout = collapsed(storage)
+    for op in program.forward:
+        before = len(made.forward)
+        made.add(op)
+        if readout is not None and readout.holds(op):
+            made.forward[before:] = [f"if (recording) {line}" for line in made.forward[before:]]
+    if readout is not None:
+        made.setup.append("records_training = false;")
+        add_collapsed(readout, made)
+    for adjoint in program.backward if trains else ():
+        if readout is not None and readout.holds(adjoint):
+            add_collapsed_adjoint(readout, adjoint, made)
+        else:
+            made.add(adjoint)
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
     context: Context = {
         "title": comment_text(program.name),
@@ -49,12 +63,21 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "finish": made.finish,
         "update": [f"change({u.parameter}, part({u.parameter}.numbers, worker, workers), learning_rate, updates);" for u in program.update],
         "tables": len(made.tables),
-        "record": record,
+        "find_loss": made.loss or _loss(record),
         "loss": loss_context(program.loss),
         "optimizer": optimizer_context(program.optimizer),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
     return context, made.tables
+
+
+def _loss(record: str | None) -> list[str]:
+    """Statements that find the loss of a worker's samples from the record of all steps."""
+    label = "static_cast<std::size_t>(labels[static_cast<std::size_t>(b)])"
+    return [
+        "for (int b = w.first; b < w.first + w.count; ++b)",
+        f"  losses[b] = loss_of_sample({record}, d_{record}, steps, batch, b, {label});",
+    ]
 
 
 def functions(storage: Storage, trains: bool) -> list[Function]:
@@ -66,7 +89,8 @@ def functions(storage: Storage, trains: bool) -> list[Function]:
             info = next(p for p in program.populations if p.id == op.population)
             size = math.prod(info.shape)
             scalars = {a: program.buffers[n].shape == () for a, n in zip(info.kernel.parameters, op.parameters, strict=True)}
-            found.append(forward_function(info, size, scalars))
+            near = [o for o, n in zip(info.kernel.outputs, op.outputs, strict=True) if trains and n in storage.near]
+            found.append(forward_function(info, size, scalars, near))
             if trains and info.id in adjoints:
                 found.append(backward_function(info, size, scalars))
     return found
@@ -97,6 +121,7 @@ def _members(storage: Storage, made: Statements, trains: bool) -> list[dict[str,
             label = next(p.label for p in program.populations if p.id == op.population)
             lines = [f"Rows {n}{{{storage.size(n)}, 0}};" for n in op.currents] + [f"Rows {n}{{{storage.size(n)}, 1}};" for n in op.states]
             lines += [f"Source {n}{{{storage.size(n)}, {storage.kept(n).past}}};" for n in op.outputs]
+            lines += [f"Source {n}_near{{{storage.size(n)}, 0}};" for n in op.outputs if trains and n in storage.near]
             lines += [f"Rows {n}{{{storage.size(n)}, 0}};" for n in op.saved]
             if op.population in adjoints:
                 lines += [f"Rows d_{n}{{{storage.size(n)}, 0}};" for n in (*op.currents, *op.states, *op.outputs)]
@@ -143,10 +168,15 @@ def _setup(storage: Storage, trains: bool) -> list[str]:
                 lines.append(f"add_source({name}, {o});")
                 if storage.kept(o).listed:
                     lines.append(f"{o}.listed = true;")
+                if trains and o in storage.near:
+                    lines += [f"add_source(nullptr, {o}_near);", f"{o}_near.listed = true;"]
     lines += [f'add_record("{o.record}", {o.record});' for o in program.outputs]
     if trains:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
         lines.append(f"add_labels({classes});")
+        if isinstance(program.loss, GivenAdjoint):
+            record = next(o.record for o in program.outputs if o.id == program.loss_output)
+            lines.append(f'add_adjoint("d_{record}", d_{record}, true);')
     return lines
 
 
@@ -162,11 +192,12 @@ def _layout(storage: Storage, trains: bool) -> list[str]:
         lines += [f"{n}.resize(1, batch);" for n in op.currents]
         for state, n in zip(kernel.states, op.states, strict=True):
             kept = trains and state in kernel.history and op.population in adjoints
-            lines.append(f"{n}.resize({'training ? steps + 1 : 1' if kept else 1}, batch);")
+            lines.append(f"{n}.resize({'training ? segment + 1 : 1' if kept else 1}, batch);")
         for n in op.outputs:
             whole, ring = storage.kept(n).slots(trains), storage.kept(n).slots(False)
             lines.append(f"{n}.rows.resize({ring if whole == ring else f'training ? {whole} : {ring}'}, batch);")
-        lines += [f"{n}.resize({'training ? steps : 1' if trains else 1}, batch);" for n in op.saved]
+        lines += [f"{n}_near.rows.resize(1, batch);" for n in op.outputs if trains and n in storage.near]
+        lines += [f"{n}.resize({'training ? segment : 1' if trains else 1}, batch);" for n in op.saved]
         if op.population in adjoints:
             lines.append("if (training) {")
             lines += [f"  d_{n}.resize(block, batch);" for n in op.currents] + [f"  d_{n}.resize(1, batch);" for n in op.states]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from snnc.backends.assignments import needed, reads
+from snnc.backends.cpu.storage import LINE
 from snnc.backends.names import comment_text
 from snnc.backends.printing import c_assignments
-from snnc.compiler.expression import Assignment
+from snnc.compiler.expression import Assignment, Number, Symbol, call
+from snnc.compiler.near import argument_name, near_bounds, with_arguments
 from snnc.compiler.step_program import PopulationInfo
-
-LINE: Final = 16
-"""Numbers of a cache line: rows are filled up to whole ones (``vectors.hpp``)."""
 
 
 def stride(size: int) -> int:
@@ -38,8 +37,8 @@ class Function:
         return f"void {self.name}({', '.join(('std::size_t rows', *self.arguments))})"
 
 
-def forward_function(info: PopulationInfo, size: int, scalars: Mapping[str, bool]) -> Function:
-    """Return ``<id>_forward``: parameters, inputs, states before, states, outputs, saved values.
+def forward_function(info: PopulationInfo, size: int, scalars: Mapping[str, bool], near: Sequence[str] = ()) -> Function:
+    """Return ``<id>_forward``: parameters, inputs, states before, states, outputs, saved values, which neurons take gradient.
 
     Parameters
     ----------
@@ -49,10 +48,15 @@ def forward_function(info: PopulationInfo, size: int, scalars: Mapping[str, bool
         Its neurons.
     scalars
         Parameter to whether one number serves all neurons.
+    near
+        Outputs whose neurons take gradient near the threshold only (:mod:`snnc.compiler.near`): 1 is stored where they do, else 0.
     """
     kernel = info.kernel
     stores = {s: f"{s}_after" for s in kernel.states} | {o: f"{o}_row" for o in kernel.outputs} | {k: f"{k}_kept" for k in kernel.saved}
-    body = needed(kernel.forward, list(stores))
+    inside = {o: _inside(info, o) for o in near}
+    code = (*with_arguments(kernel, near), *inside.values())
+    stores |= {a.target: f"{o}_near" for o, a in inside.items()}
+    body = needed(code, list(stores))
     wanted = reads(body, stores)
     places = {i: f"{i}_row" for i in kernel.inputs} | {f"{s}_prev": f"{s}_before" for s in kernel.states}
     arguments = [f"const float *{a}_row" for a in kernel.parameters]
@@ -72,6 +76,18 @@ def forward_function(info: PopulationInfo, size: int, scalars: Mapping[str, bool
             *(f"{p}[first + n] = {n};" for n, p in stores.items()),
         ),
     )
+
+
+def _inside(info: PopulationInfo, output: str) -> Assignment:
+    """Whether the argument of a spike lies where the surrogate is not 0."""
+    bounds, x = near_bounds(info, output), Symbol(argument_name(output))
+    assert bounds is not None
+    low, high = bounds
+    if low > high:
+        return Assignment(f"near_{output}", Number(0.0))
+    # Ends that lie in the support (a boxcar's) take gradient.
+    tests = [call("ge", x, low)] * math.isfinite(low) + [call("ge", high, x)] * math.isfinite(high)
+    return Assignment(f"near_{output}", call("mul", *tests) if len(tests) == 2 else tests[0])
 
 
 def backward_function(info: PopulationInfo, size: int, scalars: Mapping[str, bool]) -> Function:

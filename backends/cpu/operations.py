@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from typing import TypeAlias
 
+from snnc.backends.cpu.adjoint import GivenAdjoint
 from snnc.backends.cpu.storage import Storage, is_maximum
 from snnc.backends.cpu.tables import Table, wires_of
 from snnc.compiler.step_operations import (
@@ -63,6 +64,7 @@ class Statements:
     """Statements of the network in the making, by where they stand."""
 
     storage: Storage
+    trains: bool
     kernels: list[str] = field(default_factory=list)
     """Members that compute connections."""
     setup: list[str] = field(default_factory=list)
@@ -71,6 +73,8 @@ class Statements:
     forward: list[str] = field(default_factory=list)
     backward: list[str] = field(default_factory=list)
     gradients: list[str] = field(default_factory=list)
+    loss: list[str] = field(default_factory=list)
+    """What finds the loss of a worker's samples, where that takes more than the record."""
     start: list[str] = field(default_factory=list)
     finish: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
@@ -104,7 +108,7 @@ class Statements:
         first = len(self.tables)
         self.tables += found.tables()
         kind = "Maximum" if is_maximum(op) else "Wiring"
-        self.kernels.append(f"const {kind} {c}{{tables[{first}], tables[{first + 1}]}};")
+        self.kernels.append(f"{'' if is_maximum(op) else 'const '}{kind} {c}{{tables[{first}], tables[{first + 1}]}};")
         source = f"{op.source.buffer}, {_before('t', op.source)}"
         if is_maximum(op):
             self.forward.append(f"{c}.forward(w, {source}, {op.target}, t);")
@@ -132,14 +136,21 @@ class Statements:
 
     @add.register
     def _neuron_step(self, op: NeuronStep) -> None:
-        kernel = next(p.kernel for p in self.storage.program.populations if p.id == op.population)
+        self.forward.append(self.neuron_call(op))
+        self.forward += [f"if (!again) {o}.list_rows(w, t);" for o in op.outputs if self.storage.kept(o).listed]
+        self.forward += [f"if (training && !again) {o}_near.list_rows(w, t);" for o in self._near(op)]
+
+    def neuron_call(self, op: NeuronStep) -> str:
+        """Statement that runs a step of a population."""
         arguments = [f"{a}.value.data()" for a in op.parameters]
         arguments += [f"{i}.row(t, w.first)" for i in op.currents]
         arguments += [f"{s}.row(t - 1, w.first)" for s in op.states] + [f"{s}.row(t, w.first)" for s in op.states]
         arguments += [f"{o}.rows.row(t, w.first)" for o in op.outputs] + [f"{k}.row(t, w.first)" for k in op.saved]
-        self.forward.append(f"{op.population}_forward({', '.join(('rows', *arguments))});")
-        assert len(kernel.outputs) == len(op.outputs)
-        self.forward += [f"{o}.list_rows(w, t);" for o in op.outputs if self.storage.kept(o).listed]
+        arguments += [f"{o}_near.rows.row(t, w.first)" for o in self._near(op)]
+        return f"{op.population}_forward({', '.join(('rows', *arguments))});"
+
+    def _near(self, op: NeuronStep) -> list[str]:
+        return [o for o in op.outputs if self.trains and o in self.storage.near]
 
     @add.register
     def _record(self, op: Record) -> None:
@@ -175,55 +186,76 @@ class Statements:
         self.start += [f"d_{s}.clear(w, 0);" for s in op.states]
         self.backward.append(f"{op.population}_backward({', '.join(('rows', *arguments))});")
         self.backward += [f"d_{o}.clear(w, t);" for o in op.outputs]
+        loss = self.storage.program.loss
+        if (
+            isinstance(loss, GivenAdjoint)
+            and next(p.label for p in self.storage.program.populations if p.id == op.population) in loss.relays
+        ):
+            self._keep_adjoint(f"d_{op.population}", op.currents[0])
+
+    def _keep_adjoint(self, name: str, current: str) -> None:
+        """Keep the adjoint of a current at all steps under a name of the ABI."""
+        self.kernels.append(f"Rows {name}{{{self.storage.size(current)}, 0}};")
+        self.layout.append(f"{name}.resize(training ? steps : 1, batch);")
+        self.setup.append(f'add_adjoint("{name}", {name}, false);')
+        self.backward.append(f"copy_step(w, d_{current}, t, {name}, t);")
 
     @add.register
     def _bias(self, op: BiasGradient) -> None:
-        self.gradients.append(f"bias_gradient(w, d_{op.target}, first, last, {_gradient(op.gradient)});")
+        self.gradients.append(f"bias_gradient(w, d_{op.target}, first, last, {gradient_of(op.gradient)});")
 
     @add.register
     def _dense_weight(self, op: DenseWeightGradient) -> None:
         self.gradients.append(
             f"{op.connection}.weight_gradient(w, {op.source.buffer}, {op.source.delay}, d_{op.target}, first, last, "
-            f"{_gradient(op.gradient)}, columns, scratch);"
+            f"{gradient_of(op.gradient)}, columns, scratch);"
         )
 
     @add.register
     def _dense_input(self, op: DenseInputGradient) -> None:
         c = op.connection
-        self.setup.append(f"{c}.keep_packed();")
-        self.prepare.append(f"{c}.pack({op.weight}, worker, workers);")
-        self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, d_{op.source.buffer}, {op.source.delay});")
+        self.keep_packed(op)
+        given = f"w, d_{op.target}, t, d_{op.source.buffer}, {op.source.delay}"
+        if op.source.buffer in self.storage.near:
+            self.backward.append(f"{c}.near_gradient({given}, {op.weight}, {op.source.buffer}_near, columns, scratch);")
+        else:
+            self.backward.append(f"{c}.input_gradient({given});")
+
+    def keep_packed(self, op: DenseInputGradient | ConvolveInputGradient) -> None:
+        """Keep a copy of a weight for the backward pass."""
+        self.setup.append(f"{op.connection}.keep_packed();")
+        self.prepare.append(f"{op.connection}.pack({op.weight}, worker, workers);")
 
     @add.register
     def _convolve_weight(self, op: ConvolveWeightGradient) -> None:
-        given = f"{op.source.buffer}, {op.source.delay}, d_{op.target}, t, {_gradient(op.gradient)}"
+        given = f"{op.source.buffer}, {op.source.delay}, d_{op.target}, t, {gradient_of(op.gradient)}"
         self.backward.append(f"{op.connection}.weight_gradient(w, {given}, scratch);")
 
     @add.register
     def _convolve_bias(self, op: ConvolveBiasGradient) -> None:
-        self.backward.append(f"{op.connection}.bias_gradient(w, d_{op.target}, t, {_gradient(op.gradient)});")
+        self.backward.append(f"{op.connection}.bias_gradient(w, d_{op.target}, t, {gradient_of(op.gradient)});")
 
     @add.register
     def _convolve_input(self, op: ConvolveInputGradient) -> None:
         c = op.connection
-        self.setup.append(f"{c}.keep_packed();")
-        self.prepare.append(f"{c}.pack({op.weight}, worker, workers);")
+        self.keep_packed(op)
         self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, d_{op.source.buffer}, {op.source.delay}, scratch);")
 
     @add.register
     def _indexed_bias(self, op: RescaleBiasGradient) -> None:
-        self.backward.append(f"add_bias_gradient(w, d_{op.target}, t, {_gradient(op.gradient)}, {self.biased[op.connection]});")
+        self.backward.append(f"add_bias_gradient(w, d_{op.target}, t, {gradient_of(op.gradient)}, {self.biased[op.connection]});")
 
     @add.register
     def _wired_weight_gradient(self, op: WiredWeightGradient) -> None:
-        given = f"{op.source.buffer}, {op.source.delay}, d_{op.target}, t, {_gradient(op.gradient)}"
+        given = f"{op.source.buffer}, {op.source.delay}, d_{op.target}, t, {gradient_of(op.gradient)}"
         self.backward.append(f"{op.connection}.weight_gradient(w, {given}, scratch);")
 
     @add.register
     def _wired_input_gradient(self, op: WiredInputGradient) -> None:
         c, adjoint = op.connection, f"d_{op.source.buffer}, {op.source.delay}"
         if is_maximum(op):
-            self.backward.append(f"{c}.input_gradient(w, {op.source.buffer}, d_{op.target}, t, {adjoint});")
+            self.layout.append(f"{c}.keep(training ? segment : 0, batch);")
+            self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, {adjoint});")
         else:
             self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, {self.weights[c]}, {adjoint});")
 
@@ -238,5 +270,6 @@ def _planar(numbers: Sequence[int], missing: int) -> tuple[int, int]:
     return (missing, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
 
 
-def _gradient(name: str) -> str:
+def gradient_of(name: str) -> str:
+    """Expression of a worker's own gradient."""
     return f"{name.removeprefix('d_')}.gradient(w.index)"

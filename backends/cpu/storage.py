@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+from snnc.compiler.near import near_bounds
 from snnc.compiler.step_operations import (
+    DenseInputGradient,
     Fill,
     InputGradient,
     NeuronAdjoint,
@@ -20,6 +22,9 @@ from snnc.compiler.step_operations import (
     WeightGradient,
 )
 from snnc.compiler.step_program import StepProgram
+
+LINE = 16
+"""Numbers of a cache line: rows are filled up to whole ones (``vectors.hpp``)."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ class Kept:
 
     def slots(self, trained: bool) -> str:
         """C++ expression of the number of slots."""
-        return f"steps + {self.past}" if trained and self.history else str(self.ring)
+        return f"segment + {self.past}" if trained and self.history else str(self.ring)
 
 
 @dataclass(frozen=True)
@@ -68,13 +73,53 @@ class Storage:
         listed = self.program.buffers[buffer].kind == "spikes" and len(by_rows) < len(readers)
         delays = [op.source.delay for op in readers]
         row_delays = [op.source.delay for op in (by_rows if listed else readers)]
-        history = any(
-            isinstance(op, InputGradient | WeightGradient)
-            and op.source.buffer == buffer
-            and (is_maximum(op) or (isinstance(op, WeightGradient) and not listed))
-            for op in self.program.backward
-        )
+        history = not listed and any(isinstance(op, WeightGradient) and op.source.buffer == buffer for op in self.program.backward)
         return Kept(max(delays, default=0), listed, max(row_delays, default=0) + 1, history, bool(by_rows))
+
+    @cached_property
+    def near(self) -> dict[str, tuple[str, str]]:
+        """Outputs of which few neurons take gradient, and which dense connections read: buffer to population and canonical output."""
+        found = {}
+        wanted = {op.source.buffer for op in self.program.backward if isinstance(op, DenseInputGradient)}
+        for info in self.program.populations:
+            step = next(op for op in self.program.forward if isinstance(op, NeuronStep) and op.population == info.id)
+            for output, buffer in zip(info.kernel.outputs, step.outputs, strict=True):
+                if buffer in wanted and near_bounds(info, output) is not None:
+                    found[buffer] = (info.id, output)
+        return found
+
+    @property
+    def history_bytes(self) -> int:
+        """Bytes that are kept of a step and sample for the backward pass, and that checkpoints can spare."""
+        whole = {o for op in self.program.forward if isinstance(op, NeuronStep) for o in op.outputs if self.kept(o).history}
+        for op in self.program.backward:
+            if isinstance(op, NeuronAdjoint):
+                kernel = next(p.kernel for p in self.program.populations if p.id == op.population)
+                whole |= {name for state, name in zip(kernel.states, op.states, strict=True) if state in kernel.history}
+                whole |= set(op.saved)
+        maxima = [op for op in self.program.backward if isinstance(op, PoolingGradient | ReductionGradient) and op.kind == "max"]
+        choices = sum(self.size(op.target) for op in maxima)
+        return 4 * (choices + sum(map(self._stored, whole)))
+
+    @property
+    def checkpoint_bytes(self) -> int:
+        """Bytes of a checkpoint of a sample: states, and values before it that are read later."""
+        found = 0
+        for op in self.program.forward:
+            if isinstance(op, NeuronStep):
+                found += sum(map(self._stored, op.states))
+                kept = {o: self.kept(o) for o in op.outputs}
+                found += sum(self._stored(o) * (k.past if k.history else min(k.past, k.ring - 1)) for o, k in kept.items())
+        return 4 * found
+
+    @property
+    def listed_neurons(self) -> int:
+        """Neurons whose spikes are listed by step."""
+        names = [b.name for b in self.program.buffers.values() if b.lifetime == "sequence" and b.role in ("input", "output")]
+        return sum(self.size(name) for name in names if self.kept(name).listed)
+
+    def _stored(self, buffer: str) -> int:
+        return -(-self.size(buffer) // LINE) * LINE
 
     def bytes_per_step(self) -> int:
         """Bytes that a sequence takes at most for each step and sample, lists that are full aside; the adjoint of a record among them."""

@@ -6,22 +6,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from nets import join, linear
 
 from snnc.backends.cpu.build import build_cpu
 from snnc.backends.cpu.emit import emit_cpu
 from snnc.backends.cpu.engine import CpuEngine
 from snnc.backends.reference.engine import ReferenceEngine
+from snnc.compiler.graph import Graph, Input, Output, Population
+from snnc.compiler.neurons import LIF
 
 QUICK = ("-O1",)
 """Flags for networks that are small and many."""
 
 
 @contextmanager
-def opened(program, threads=2, flags=QUICK):
+def opened(program, threads=2, flags=QUICK, memory=None):
     """Emit `program`, build and open it."""
     with tempfile.TemporaryDirectory(prefix="snnc-cpu-") as above:
         folder = emit_cpu(program, Path(above) / "project")
-        engine = CpuEngine(build_cpu(folder, flags), folder, threads)
+        engine = CpuEngine(build_cpu(folder, flags), folder, threads, memory)
         yield engine
         engine.close()
 
@@ -64,3 +67,23 @@ def assert_same_training(engine, program, updates=5, rate=1e-2, **options):
         for parameter, value in parameters.items():
             np.testing.assert_allclose(updated[parameter], value, atol=2e-5, rtol=1e-5, err_msg=parameter)
         engine.set_parameters(parameters)
+
+
+def wide(random, readout, delay=0):
+    """Layers that are wide enough for lists of neurons near their thresholds, with a loop and a readout that reads two layers."""
+    graph = Graph("wide")
+    graph.add("x", Input((12,), "spikes"))
+    for name, size in (("h0", 80), ("h1", 70)):
+        graph.add(name, Population(LIF(0.9), (size,)))
+    graph.add("readout", Population(readout, (4,)))
+    for source, target, outputs, inputs, late in (
+        ("x", "h0", 80, 12, 0),
+        ("h0", "h1", 70, 80, 0),
+        ("h0", "h0", 80, 80, 1),
+        ("h1", "readout", 4, 70, 0),
+        ("h0", "readout", 4, 80, delay),
+    ):
+        join(graph, f"{source} to {target}", linear(random, outputs, inputs, bias=True, gain=3), source, target, delay=late)
+    graph.add("y", Output())
+    graph.connect("readout", "y")
+    return graph

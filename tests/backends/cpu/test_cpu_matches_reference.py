@@ -2,16 +2,21 @@
 
 import numpy as np
 import pytest
-from cpu_projects import assert_same_records, assert_same_training, data, opened
+from cpu_projects import assert_same_records, assert_same_training, data, opened, wide
 from indexed_nets import choosing, convolutional, shaping, sparse_recurrent
 from nets import NETS, of_model
 from poplar_projects import hostile, several_inputs
 
+from snnc.backends.cpu.collapse import collapsed
+from snnc.backends.cpu.storage import Storage
+from snnc.backends.native import NativeError
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
-from snnc.compiler.neurons import ALIF, SLSTM, Alpha, CubaLIF
+from snnc.compiler.neuron import neuron
+from snnc.compiler.neurons import ALIF, LI, LIF, SLSTM, Alpha, CubaLIF
 from snnc.compiler.optimizers import SGD, Adam
+from snnc.compiler.surrogates import parse_surrogate
 
 LOSSES = ("ce_mean_membrane", "ce_rate", "ce_count", "mse_count:0.8,0.1", "ce_max_membrane")
 OPTIMIZERS = (Adam(1e-2), SGD(1e-2, 0.9), SGD(1e-2))
@@ -52,3 +57,48 @@ def test_names_that_would_be_code_are_data_and_initial_values_are_forgotten_afte
         plain = engine.forward(inputs, {})
         assert_same_records(plain, reference.forward(inputs, {}))
         assert any((changed[name] != plain[name]).any() for name in plain)
+
+
+SECOND_ORDER = neuron(
+    "second order",
+    states={"a": 0.0, "v": 0.25},
+    params={"alpha": 0.7, "beta": 0.9},
+    equations="a = alpha*a + i\nv = beta*v + a / 2",
+    output="v",
+)
+WINDOWS = {
+    "open": parse_surrogate("fast_sigmoid:25").windowed(-0.3),
+    "boxcar": parse_surrogate("boxcar:0.5"),
+    "none": parse_surrogate("boxcar:1,0"),
+}
+
+
+@pytest.mark.parametrize("surrogate", WINDOWS)
+def test_gradients_of_neurons_near_their_thresholds_equal_those_of_the_reference(surrogate):
+    graph = wide(np.random.default_rng(3), LI(0.9))
+    program = lower(graph, loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2, 0.9), surrogate=WINDOWS[surrogate])
+    assert len(Storage(program).near) == 2
+    for batch in (3, 20):
+        with opened(program, threads=1) as engine:
+            assert_same_training(engine, program, updates=2, batch=batch)
+
+
+@pytest.mark.parametrize(("readout", "delay"), [(LI(0.9), 2), (SECOND_ORDER, 0)], ids=["delay", "second order"])
+def test_readouts_of_which_only_the_mean_is_read_train_as_in_the_reference(readout, delay):
+    program = lower(wide(np.random.default_rng(3), readout, delay), loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2, 0.9))
+    assert collapsed(Storage(program)) is not None
+    with opened(program) as engine:
+        assert_same_training(engine, program, updates=3)
+        with pytest.raises(NativeError, match="run the sequence"):
+            engine.session.get(program.outputs[0].record)
+        inputs, _ = data(program)
+        reference = ReferenceEngine(program)
+        reference.set_parameters(engine.get_parameters())
+        assert_same_records(engine.forward(inputs, {}), reference.forward(inputs, {}))
+
+
+@pytest.mark.parametrize("loss", ["ce_max_membrane", "ce_rate"])
+def test_other_readouts_run_step_by_step(loss):
+    assert collapsed(Storage(lower(wide(np.random.default_rng(3), LI(0.9)), loss=parse_loss(loss), optimizer=SGD(1e-2)))) is None
+    spiking = lower(wide(np.random.default_rng(3), LIF(0.9)), loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2))
+    assert collapsed(Storage(spiking)) is None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cpu_projects import QUICK, assert_same_records, assert_same_training, data, opened
+from cpu_projects import QUICK, assert_same_records, assert_same_training, data, opened, wide
 from indexed_nets import choosing, convolutional, sparse_recurrent
 from nets import delayed, learnable, recurrent
 
@@ -22,13 +22,20 @@ from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.session import Session
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
-from snnc.compiler.optimizers import Adam
+from snnc.compiler.neurons import LI
+from snnc.compiler.optimizers import SGD, Adam
 
 STEPS, BATCH = 9, 5
 
 
+def windowed(random):
+    return wide(random, LI(0.9))
+
+
 def program_of(make, trained=True):
     options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": Adam(1e-2), "loss_output": "y"} if trained else {}
+    if make is windowed:
+        options["gradient_window"] = (-0.3, float("inf"))
     return lower(make(np.random.default_rng(3)), **options)
 
 
@@ -205,7 +212,7 @@ def test_sanitizers_find_nothing(tmp_path, root, library):
         pytest.skip(f"{library} is not installed")
     flags = (*QUICK, SANITIZERS[library], "-fno-sanitize-recover=all", "-fno-openmp")
     arguments = []
-    for make in (delayed, sparse_recurrent, convolutional, choosing):
+    for make in (delayed, sparse_recurrent, convolutional, choosing, windowed):
         folder = emit_cpu(program_of(make), tmp_path / make.__name__)
         arguments += [str(folder), str(build_cpu(folder, flags))]
     options = {"ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "halt_on_error=1", "OPENBLAS_NUM_THREADS": "1", "LD_PRELOAD": place}
@@ -219,7 +226,7 @@ def test_sanitizers_find_nothing(tmp_path, root, library):
         check=False,
     )
     assert found.returncode == 0, found.stderr[-4000:]
-    assert "trained 4 networks" in found.stdout
+    assert "trained 5 networks" in found.stdout
 
 
 def test_a_sequence_that_no_memory_holds_is_refused_before_it_is_taken():
@@ -247,3 +254,14 @@ def test_a_project_opened_again_holds_its_weights(tmp_path):
     assert engine.session.tensors["x0"].shape == (4, 2, 6)
     for name, parameter in program.parameters.items():
         np.testing.assert_array_equal(engine.get_parameters()[name], parameter.value)
+
+
+def test_twenty_updates_in_a_row_stay_those_of_the_reference():
+    program = lower(recurrent(np.random.default_rng(3)), loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-3, 0.9), loss_output="y")
+    reference = ReferenceEngine(program)
+    with opened(program) as engine:
+        for step in range(20):
+            inputs, target = data(program, seed=step)
+            assert engine.train_batch(inputs, target, 1e-3) == pytest.approx(reference.train_batch(inputs, target, 1e-3), rel=1e-4)
+        for name, value in reference.get_parameters().items():
+            np.testing.assert_allclose(engine.get_parameters()[name], value, atol=1e-4)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import snnc
+from snnc.backends.cpu.memory import predicted_bytes
+from snnc.backends.events import Events
 from snnc.benchmarks.cpu.network import labelled, labels, network, training
 from snnc.benchmarks.cpu.problem import Problem
 from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE, Dense, Workload
@@ -27,15 +30,17 @@ class Engine:
     """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
 
     def __init__(self, problem: Problem, mode: str, variant: str) -> None:
-        if mode not in ("exact", "window"):
-            raise NotImplementedError(f"this version of snnc has no mode {mode!r}")
         workload = problem.workload
         window = GRADIENT_WINDOW if mode == "window" else None
         self._session = snnc.compile(network(workload), variant, **training(workload, window))
+        if mode == "checkpoint":
+            _save_memory(self._session.engine, workload)
         self._start = labelled(workload, problem.weights)
         self._session.load_state_dict(self._start, strict=False)
         program = self._session.program
-        self._inputs, self._y = {program.inputs[0].id: problem.x}, problem.y
+        x = Events.from_dense(problem.x) if mode == "events" else problem.x
+        self._inputs: dict[str, Any] = {program.inputs[0].id: x}
+        self._y = problem.y
         names = {p.label: name for name, p in program.parameters.items()}
         self._parameters = {name: names[label] for name, label in labels(workload).items()}
 
@@ -56,3 +61,9 @@ class Engine:
     def reset(self) -> None:
         """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
         self._session.load_state_dict(self._start, strict=False)
+
+
+def _save_memory(engine: Any, workload: Workload) -> None:
+    """Allow a training step the least memory that it is predicted to need."""
+    sizes = range(1, workload.steps + 1)
+    engine.memory = min(predicted_bytes(engine.description, workload.steps, workload.batch, segment) for segment in sizes)

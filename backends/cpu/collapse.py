@@ -1,0 +1,188 @@
+"""A linear readout whose mean is all that a loss reads: its steps need not be run one by one.
+
+The sum of its outputs over time is a sum of its answers to single currents: spikes are counted with a weight by step, and the weights are
+multiplied with the counts once. The adjoint is the same small product the other way, scaled by step. A run shows the output of every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from snnc.backends.cpu.neurons import stride
+from snnc.backends.cpu.operations import Statements, gradient_of
+from snnc.backends.cpu.storage import Storage
+from snnc.compiler.expression import Call, Expression, Number, Symbol, symbols
+from snnc.compiler.kernel import Kernel
+from snnc.compiler.losses import CrossEntropyMeanMembrane
+from snnc.compiler.step_operations import (
+    BackwardOp,
+    BiasGradient,
+    Dense,
+    DenseInputGradient,
+    DenseWeightGradient,
+    Fill,
+    ForwardOp,
+    NeuronAdjoint,
+    NeuronStep,
+    Record,
+    RecordAdjoint,
+)
+
+
+@dataclass(frozen=True)
+class Collapse:
+    """The readout of a training step.
+
+    Attributes
+    ----------
+    fill, arrivals, step, record
+        Its forward operations.
+    """
+
+    fill: Fill
+    arrivals: tuple[Dense, ...]
+    step: NeuronStep
+    record: Record
+
+    @property
+    def current(self) -> str:
+        """Buffer of its current."""
+        return self.fill.target
+
+    def holds(self, op: ForwardOp | BackwardOp) -> bool:
+        """Whether `op` is one of its operations, forward or back."""
+        match op:
+            case Fill() | Dense() | BiasGradient() | DenseInputGradient() | DenseWeightGradient():
+                return op.target == self.current
+            case NeuronStep() | NeuronAdjoint():
+                return op.population == self.step.population
+            case Record() | RecordAdjoint():
+                return op.source == self.record.source
+        return False
+
+
+def collapsed(storage: Storage) -> Collapse | None:
+    """Return the readout of `storage.program` that can be collapsed; None where there is none."""
+    program = storage.program
+    if program.optimizer is None or not isinstance(program.loss, CrossEntropyMeanMembrane):
+        return None
+    target = next(o.record for o in program.outputs if o.id == program.loss_output)
+    record = next(op for op in program.forward if isinstance(op, Record) and op.target == target)
+    step = next((op for op in program.forward if isinstance(op, NeuronStep) and record.source.buffer in op.outputs), None)
+    if step is None or record.source.delay or len(step.currents) != 1 or len(step.outputs) != 1 or step.saved:
+        return None
+    read = [op for op in program.forward if not isinstance(op, Fill | NeuronStep) and op.source.buffer in step.outputs]
+    kernel = next(p.kernel for p in program.populations if p.id == step.population)
+    plain = all(program.buffers[a].shape == () for a in step.parameters)
+    if read != [record] or not plain or kernel.learnable or not is_linear(kernel):
+        return None
+    into = [op for op in program.forward if not isinstance(op, NeuronStep | Record) and op.target == step.currents[0]]
+    fills, arrivals = [op for op in into if isinstance(op, Fill)], [op for op in into if isinstance(op, Dense)]
+    counted = all(program.buffers[op.source.buffer].kind == "spikes" and storage.kept(op.source.buffer).listed for op in arrivals)
+    if len(fills) != 1 or not arrivals or len(fills) + len(arrivals) != len(into) or not counted:
+        return None
+    return Collapse(fills[0], tuple(arrivals), step, record)
+
+
+def add_collapsed(found: Collapse, made: Statements) -> None:
+    """Add to `made` what takes the place of the readout's steps in training."""
+    storage, step = made.storage, found.step
+    current, output, record = found.current, step.outputs[0], found.record.target
+    answers, mean = f"{step.population}_answers", f"{step.population}_mean"
+    made.kernels += [f"std::vector<Answers> {answers};", f"Rows {mean}{{{storage.size(output)}, 0}};"]
+    made.layout += [f"{answers}.resize(workers.size());", f"{mean}.resize(1, batch);"]
+    made.loss += [
+        *_answers(found, f"{answers}[mine]", stride(storage.size(output))),
+        f"{current}.clear(w, 0);",
+        f"{mean}.clear(w, 0);",
+        "for (int t = 0; t < steps; ++t) {",
+        f"  {made.neuron_call(step)}",
+        f"  add_step(w, {output}.rows, t, {mean}, 0);",
+        "}",
+        f"fill(w, {current}, 0, {{{', '.join(f'&{b}' for b in found.fill.biases)}}});",
+        f"scale(w, {current}, 0, {answers}[mine].total);",
+    ]
+    for op in found.arrivals:
+        counts = f"{op.connection}_counts"
+        made.kernels.append(f"Source {counts}{{{storage.size(op.source.buffer)}, 0}};")
+        made.layout.append(f"{counts}.rows.resize(1, batch);")
+        made.loss.append(f"count(w, {op.source.buffer}, {op.source.delay}, {answers}[mine], {counts}.rows);")
+        made.loss.append(f"{op.connection}.forward(w, {counts}, 0, {op.weight}, {current}, 0, scratch);")
+    made.loss += [
+        f"add_step(w, {current}, 0, {mean}, 0);",
+        f"scale(w, {mean}, 0, 1.0f / static_cast<float>(steps));",
+        "for (int b = w.first; b < w.first + w.count; ++b)",
+        f"  losses[b] = loss_of_sample({mean}, d_{record}, 1, batch, b, static_cast<std::size_t>(labels[static_cast<std::size_t>(b)]));",
+    ]
+    made.start.append(f"scale(w, d_{record}, 0, 1.0f / static_cast<float>(steps));")
+
+
+def _answers(found: Collapse, target: str, width: int) -> list[str]:
+    """Statements that find the answers to a single current."""
+    step = found.step
+    states = [f"states[{n}]" for n in range(len(step.states))]
+    arguments = ("1", *(f"{a}.value.data()" for a in step.parameters), "current", *states, *states, "output")
+    return [
+        f"{target} = Answers(steps, {width}, {len(states)}, [&](const float *current, float *const *states, float *output) {{",
+        f"  {step.population}_forward({', '.join(arguments)});",
+        "});",
+    ]
+
+
+def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> None:
+    """Add to `made` what takes the place of `op`, one of the readout's backward operations, in training."""
+    answers, adjoint = f"{found.step.population}_answers[mine]", f"d_{found.record.target}"
+    match op:
+        case DenseWeightGradient():
+            gradient = gradient_of(op.gradient)
+            made.start.append(
+                f"{op.connection}.weight_gradient(w, {op.connection}_counts, 0, {adjoint}, 0, 1, {gradient}, columns, scratch);"
+            )
+        case BiasGradient():
+            made.start += [
+                f"copy_step(w, {adjoint}, 0, d_{found.current}, 0);",
+                f"scale(w, d_{found.current}, 0, {answers}.total);",
+                f"bias_gradient(w, d_{found.current}, 0, 1, {gradient_of(op.gradient)});",
+            ]
+        case DenseInputGradient():
+            source, counts = op.source, f"{op.connection}_counts"
+            made.kernels.append(f"Rows d_{counts}{{{made.storage.size(source.buffer)}, 0}};")
+            made.layout.append(f"d_{counts}.resize(1, batch);")
+            made.keep_packed(op)
+            made.start += [f"d_{counts}.clear(w, 0);", f"{op.connection}.input_gradient(w, {adjoint}, 0, d_{counts}, 0);"]
+            condition = f"if (t >= {source.delay}) " if source.delay else ""
+            then = f"t - {source.delay}" if source.delay else "t"
+            weight = f"{answers}.sums[static_cast<std::size_t>(steps - 1 - t)]"
+            made.backward.append(f"{condition}add_scaled(w, d_{counts}, {weight}, d_{source.buffer}, {then});")
+
+
+def is_linear(kernel: Kernel) -> bool:
+    """Whether states and outputs are linear in states and inputs, the same at every step."""
+    linear = {*kernel.inputs, *(f"{s}_prev" for s in kernel.states)}
+    for assignment in kernel.forward:
+        if _linear(assignment.value, linear):
+            linear.add(assignment.target)
+        elif not linear.isdisjoint(symbols(assignment.value)):
+            return False
+    return linear.issuperset((*kernel.states, *kernel.outputs))
+
+
+def _linear(expression: Expression, names: Collection[str]) -> bool:
+    """Whether `expression` is a sum of multiples of `names`; all else in it is constant."""
+    constant = not set(symbols(expression)) & set(names)
+    match expression:
+        case Symbol(name):
+            return name in names
+        case Number(value):
+            return value == 0
+        case Call("add" | "sub", (left, right)):
+            return _linear(left, names) and _linear(right, names)
+        case Call("neg", (operand,)):
+            return _linear(operand, names)
+        case Call("mul", (left, right)) if not constant:
+            sides = [not set(symbols(side)) & set(names) for side in (left, right)]
+            return any(sides) and _linear(left if sides[1] else right, names)
+        case Call("div", (left, right)):
+            return _linear(left, names) and not set(symbols(right)) & set(names)
+    return False

@@ -1,0 +1,182 @@
+"""A compiled network under autograd: gradients, optimisers and state dictionaries as those of the same network in PyTorch."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import snnc
+from snnc.errors import SnncError
+from snnc.torch import Module
+
+T, B = 7, 5
+
+
+class Step(torch.autograd.Function):
+    """A step with the derivative of a fast sigmoid of slope 25."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x > 0).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, adjoint):
+        (x,) = ctx.saved_tensors
+        return adjoint / (1 + 25 * x.abs()) ** 2
+
+
+class Same(torch.nn.Module):
+    """The network of :func:`network`, step by step."""
+
+    def __init__(self, weights):
+        super().__init__()
+        self.values = torch.nn.ParameterDict(
+            {name.replace(".", "_"): torch.nn.Parameter(v.detach().clone()) for name, v in weights.items()}
+        )
+
+    def forward(self, x):
+        p = self.values
+        v = s = m = 0
+        found = []
+        for current in x @ p["input_to_hidden_weight"].t() + p["input_to_hidden_bias"]:
+            v = 0.9 * v * (1 - s.detach() if torch.is_tensor(s) else 1) + current
+            s = Step.apply(v - 1)
+            m = 0.8 * m + s @ p["hidden_to_readout_weight"].t() + p["hidden_to_readout_bias"]
+            found.append(m)
+        return torch.stack(found)
+
+
+def network():
+    net = snnc.Network("net")
+    source = net.input(6, name="input", kind="values")
+    hidden = net.population(12, snnc.LIF(beta=0.9, reset="zero"), name="hidden")
+    readout = net.population(3, snnc.LI(beta=0.8), name="readout")
+    net.connect(source, hidden, snnc.Dense(seed=1))
+    net.connect(hidden, readout, snnc.Dense(seed=2))
+    return net
+
+
+@pytest.fixture(scope="module")
+def layer():
+    return Module(network(), surrogate="fast_sigmoid:25", input_gradients=True, threads=2)
+
+
+@pytest.fixture
+def x():
+    return torch.from_numpy(np.random.default_rng(0).normal(size=(T, B, 6)).astype(np.float32)) * 2
+
+
+def close(found, wanted):
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_outputs_and_gradients_equal_those_of_pytorch_between_other_layers(layer, x):
+    torch.manual_seed(0)
+    same, before, behind = Same(dict(layer.named_parameters())), torch.nn.Linear(6, 6), torch.nn.Linear(3, 2)
+    found = []
+    for middle in (layer, same):
+        for module in (before, behind, middle):
+            module.zero_grad()
+        out = behind(middle(before(x)))
+        (out.square().mean() + out[2].sum()).backward()
+        found.append([out.detach(), *(p.grad.clone() for module in (before, behind) for p in module.parameters())])
+    for one, other in zip(*found, strict=True):
+        close(one, other)
+    for name, parameter in layer.named_parameters():
+        close(parameter.grad, same.values[name.replace(".", "_")].grad)
+
+
+def test_a_pass_that_was_not_the_last_one_goes_back_all_the_same(layer, x):
+    layer.zero_grad()
+    first, second = layer(x).square().mean(), layer(x * 0.5).square().mean()
+    first.backward()
+    second.backward()
+    together = [p.grad.clone() for p in layer.parameters()]
+    layer.zero_grad()
+    for scale in (1.0, 0.5):
+        layer(x * scale).square().mean().backward()
+    for parameter, wanted in zip(layer.parameters(), together, strict=True):
+        torch.testing.assert_close(parameter.grad, wanted)
+
+
+def test_optimisers_hooks_and_state_dictionaries_work(layer, x):
+    start = {name: value.clone() for name, value in layer.state_dict().items()}
+    assert set(start) >= {"input_to_hidden.weight", "input_to_hidden.bias", "hidden_to_readout.weight", "hidden_to_readout.bias"}
+    seen = []
+    handle = layer.register_forward_hook(lambda module, given, result: seen.append(tuple(result.shape)))
+    same = Same(dict(layer.named_parameters()))
+    for module in (layer, same):
+        optimizer = torch.optim.Adam(module.parameters(), lr=1e-3)
+        for _ in range(3):
+            optimizer.zero_grad()
+            module(x).mean(0).square().sum().backward()
+            optimizer.step()
+    handle.remove()
+    assert seen == [(T, B, 3)] * 3
+    for name, parameter in layer.named_parameters():
+        assert not torch.equal(parameter, start[name])
+        torch.testing.assert_close(parameter, same.values[name.replace(".", "_")], rtol=1e-3, atol=1e-4)
+    layer.load_state_dict(start)
+    with torch.no_grad():
+        close(layer(x), Same(start)(x))
+
+
+def test_events_are_taken_and_what_does_not_fit_is_refused(layer, x):
+    spikes = (x > 0).float()
+    torch.testing.assert_close(layer(snnc.Events.from_dense(spikes)), layer(spikes))
+    with pytest.raises(SnncError, match=r"\[T, B, 6\]"):
+        layer(torch.ones(T, B, 5))
+    with pytest.raises(SnncError, match="'other'"):
+        layer({"other": x})
+    with pytest.raises(SnncError, match="cpu"):
+        layer(torch.empty(T, B, 6, device="meta"))
+
+
+DISTRIBUTED = """
+import sys
+import numpy as np, torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+sys.path.insert(0, sys.argv[2])
+from test_torch_module import B, T, network
+from snnc.torch import Module
+rank = int(sys.argv[1])
+torch.set_num_threads(1)
+dist.init_process_group("gloo", init_method="file://" + sys.argv[3], rank=rank, world_size=2)
+layer = DistributedDataParallel(Module(network(), surrogate="fast_sigmoid:25", threads=1))
+x = torch.from_numpy(np.random.default_rng(0).normal(size=(T, 4, 6)).astype(np.float32)) * 2
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+for _ in range(2):
+    optimizer.zero_grad()
+    layer(x[:, 2 * rank : 2 * rank + 2]).square().mean().backward()
+    optimizer.step()
+torch.save(layer.module.state_dict(), sys.argv[4] + str(rank))
+dist.destroy_process_group()
+"""
+
+
+def test_two_processes_train_as_one_does(tmp_path):
+    layer = Module(network(), surrogate="fast_sigmoid:25", threads=1)
+    x = torch.from_numpy(np.random.default_rng(0).normal(size=(T, 4, 6)).astype(np.float32)) * 2
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    script = tmp_path / "distributed.py"
+    script.write_text(DISTRIBUTED)
+    arguments = [os.path.dirname(__file__), str(tmp_path / "store"), str(tmp_path / "found")]
+    started = [
+        subprocess.Popen([sys.executable, str(script), str(rank), *arguments], stderr=subprocess.PIPE, text=True) for rank in range(2)
+    ]
+    for _ in range(2):
+        optimizer.zero_grad()
+        layer(x).square().mean().backward()
+        optimizer.step()
+    for process in started:
+        _, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, errors[-3000:]
+    one, other = (torch.load(tmp_path / f"found{rank}", weights_only=True) for rank in range(2))
+    for name, value in layer.state_dict().items():
+        torch.testing.assert_close(one[name], other[name], rtol=0, atol=0)
+        close(one[name], value)
