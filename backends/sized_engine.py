@@ -26,6 +26,8 @@ class SizedEngine(NativeEngine):
     """
 
     batch: int | None = None
+    _shapeless: tuple[str, ...] = ("resume",)
+    """Settings that change no shape."""
 
     def __init__(self, library: Path, folder: Path) -> None:
         self.description: dict[str, Any] = json.loads((folder / "project.json").read_text())
@@ -83,16 +85,20 @@ class SizedEngine(NativeEngine):
             return
         self.session.set(name, np.array([value], dtype=np.int32))
         self._sizes[name] = value
-        if name != "resume":
+        if name not in self._shapeless:
             self.session.refresh()
             self._defaults = {}
 
-    def _set_inputs(self, inputs: Mapping[str, Array]) -> None:
+    def _set_inputs(self, inputs: Mapping[str, Any]) -> None:
         steps, batch = next(iter(inputs.values())).shape[:2]
         self._check_memory(steps, batch)
-        for name, value in (("steps", steps), ("batch", batch), ("resume", 0)):
+        for name, value in (*self._settings_of(steps, batch).items(), ("resume", 0)):
             self._setting(name, value)
         self._set_arrays(inputs)
+
+    def _settings_of(self, steps: int, batch: int) -> dict[str, int]:
+        """What is set before a sequence of that size."""
+        return {"steps": steps, "batch": batch}
 
     def _check_memory(self, steps: int, batch: int) -> None:
         """Refuse a sequence that the memory cannot hold, before any of it is taken."""
@@ -104,7 +110,8 @@ class SizedEngine(NativeEngine):
                 f"{there / 2**30:.1f} GiB. Take a smaller batch or fewer steps."
             )
 
-    def _set_arrays(self, inputs: Mapping[str, Array]) -> None:
+    def _set_arrays(self, inputs: Mapping[str, Any]) -> None:
+        """Set all inputs: arrays, or what else an engine takes."""
         for info in self.description["inputs"]:
             self.session.set(info["tensor"], inputs[info["tensor"]])
 
