@@ -6,13 +6,14 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 
 from snnc.backends.emulator.toolchain import (
     EMULATOR,
+    alone,
     cache_dir,
     common_flags,
     compiler,
@@ -69,14 +70,7 @@ def _prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: str) -> Pa
     flags = [*common_flags(command), *chosen]
     key = digest([*_contents(*PREFIX), *command, compiler_version(command), *flags, machine_id(), sys.executable, str(EMULATOR)])
     target = Path(cache) / f"emulator-{key}"
-    if not (target / "lib" / "libpoplar.so").exists():
-        scratch = scratch_beside(target)
-        try:
-            _build(scratch, command, flags)
-            publish(scratch, target)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    return target
+    return _once(target, "libpoplar.so", lambda scratch: _build(scratch, command, flags))
 
 
 def complete_prefix() -> Path:
@@ -93,13 +87,21 @@ def _complete_prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: s
     flags = [*common_flags(command), *chosen]
     key = digest([*_contents("include", "src", "poplibs", "cmake"), *command, compiler_version(command), *flags, machine_id(), str(base)])
     target = Path(cache) / f"emulator-poplibs-{key}"
-    if not (target / "lib" / "libpoplibs.so").exists():
-        scratch = scratch_beside(target)
-        try:
-            _build_libraries(scratch, base, command, flags)
-            publish(scratch, target)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+    return _once(target, "libpoplibs.so", lambda scratch: _build_libraries(scratch, base, command, flags))
+
+
+def _once(target: Path, library: str, build: Callable[[Path], None]) -> Path:
+    """Fill `target` with what `build` puts into a folder, unless it holds `library` already."""
+    if (target / "lib" / library).exists():
+        return target
+    with alone(target):
+        if not (target / "lib" / library).exists():
+            scratch = scratch_beside(target)
+            try:
+                build(scratch)
+                publish(scratch, target)
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
     return target
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import importlib.util
 import os
@@ -10,7 +11,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -128,6 +130,15 @@ def publish(scratch: Path, target: Path) -> None:
         if not target.exists():
             raise
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def alone(target: Path) -> Iterator[None]:
+    """Hold the lock of `target`: of processes that want the same large thing one builds it, and the others wait for it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with (target.parent / f".{target.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def scratch_beside(target: Path) -> Path:

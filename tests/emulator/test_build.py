@@ -4,6 +4,7 @@ import ctypes
 import shutil
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -175,3 +176,18 @@ def test_cmake_finds_the_package(cases, tmp_path):
     subprocess.run(["cmake", "-S", tmp_path, "-B", made, f"-DCMAKE_PREFIX_PATH={build.prefix()}"], check=True, capture_output=True)
     subprocess.run(["cmake", "--build", made], check=True, capture_output=True)
     subprocess.run([made / "t"], check=True)
+
+
+def test_of_several_that_want_the_same_library_one_builds_it(tmp_path):
+    built = []
+
+    def fill(scratch):
+        built.append(scratch)
+        time.sleep(0.2)
+        (scratch / "lib").mkdir()
+        (scratch / "lib" / "libx.so").touch()
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: build._once(tmp_path / "x", "libx.so", fill), range(4)))
+    assert found == [tmp_path / "x"] * 4
+    assert len(built) == 1
