@@ -16,6 +16,20 @@ settings.load_profile(os.environ.get("SNNC_HYPOTHESIS", "fixed"))
 ROOT = Path(__file__).parents[1]
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--wide", action="store_true", help="run the wide cases too: more of the same kind, for changes of what they are about"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--wide"):
+        return
+    wide = [item for item in items if item.get_closest_marker("wide")]
+    config.hook.pytest_deselected(items=wide)
+    items[:] = [item for item in items if not item.get_closest_marker("wide")]
+
+
 @pytest.fixture(scope="session")
 def root():
     """The checkout."""

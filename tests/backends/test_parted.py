@@ -8,6 +8,7 @@ from indexed_nets import read_out, sparse, sparse_recurrent
 from nets import join
 from poplar_projects import BATCH, STEPS, Project, machine
 from test_poplar_matches_reference import assert_same_records
+from wide import sampled
 
 from snnc.backends.parted import PartedEngine
 from snnc.backends.poplar.emit import emit_poplar
@@ -79,12 +80,15 @@ def test_parts_compute_what_the_whole_does(parts, seed, make):
 
 @pytest.mark.parametrize(
     ("make", "chips", "parts", "optimizer", "options"),
-    [
-        (sparse_recurrent, 1, 3, Adam(1e-2), {}),
-        (sparse_recurrent, 2, 2, SGD(1e-2, 0.9), {}),
-        (feed_forward, 1, 4, SGD(1e-2), {}),
-        (feed_forward, 2, 3, Adam(1e-2), {"surrogate": "boxcar"}),
-    ],
+    sampled(
+        [
+            (sparse_recurrent, 1, 3, Adam(1e-2), {}),
+            (sparse_recurrent, 2, 2, SGD(1e-2, 0.9), {}),
+            (feed_forward, 1, 4, SGD(1e-2), {}),
+            (feed_forward, 2, 3, Adam(1e-2), {"surrogate": "boxcar"}),
+        ],
+        2,
+    ),
 )
 def test_parts_on_the_emulator_train_as_the_reference_does(tmp_path, make, chips, parts, optimizer, options):
     graph = make(np.random.default_rng(3))

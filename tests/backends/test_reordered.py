@@ -9,6 +9,7 @@ from nets import join, linear
 from poplar_projects import BATCH, STEPS, Project, machine
 from test_parted import assert_trains_alike
 from test_poplar_matches_reference import assert_same_records
+from wide import sampled
 
 from snnc.backends.parted import PartedEngine
 from snnc.backends.poplar.emit import emit_poplar
@@ -103,14 +104,17 @@ def test_shared_tiles_hold_every_neuron_of_a_sample_once():
 
 @pytest.mark.parametrize(
     ("make", "chips", "grain", "optimizer", "shares"),
-    [
-        (convolutional, 1, 8, Adam(1e-2), True),
-        (convolutional, 2, 2, SGD(1e-2, 0.9), False),
-        (choosing, 1, 8, Adam(1e-2), False),
-        (shaping, 2, 8, Adam(1e-2), False),
-        (pooled, 1, 8, Adam(1e-2), True),
-        (pooled, 2, 1, SGD(1e-2), True),
-    ],
+    sampled(
+        [
+            (convolutional, 1, 8, Adam(1e-2), True),
+            (convolutional, 2, 2, SGD(1e-2, 0.9), False),
+            (choosing, 1, 8, Adam(1e-2), False),
+            (shaping, 2, 8, Adam(1e-2), False),
+            (pooled, 1, 8, Adam(1e-2), True),
+            (pooled, 2, 1, SGD(1e-2), True),
+        ],
+        2,
+    ),
 )
 def test_other_orders_on_shared_tiles_train_as_the_reference_does(tmp_path, make, chips, grain, optimizer, shares):
     program = program_of(make, optimizer)

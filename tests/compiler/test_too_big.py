@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 import pytest
 from test_mapping_nets import Wire, program, w1
+from wide import sampled
 
 from snnc.compiler.mapping import knobs, make_plan
 from snnc.compiler.mapping.errors import Knob, TooBigError
@@ -79,7 +80,7 @@ def turn(net: StepProgram, target: Target, options: dict[str, Any], knob: Knob) 
     return net, target, changed
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", sampled(CASES, 2))
 def test_every_knob_has_the_effect_that_is_claimed(case: str) -> None:
     error = of(case)
     assert 1 <= len(error.knobs) <= 3
@@ -97,7 +98,7 @@ def test_every_knob_has_the_effect_that_is_claimed(case: str) -> None:
         assert " ".join(itertools.chain(*knob.options)) in str(error)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", sampled(CASES, 2))
 def test_what_fits_comes_first(case: str) -> None:
     found = of(case).knobs
     assert sorted(found, key=lambda knob: not knob.fits) == list(found)
@@ -105,7 +106,7 @@ def test_what_fits_comes_first(case: str) -> None:
     assert short == sorted(short)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", sampled(CASES, 2))
 def test_the_message_names_bytes_tile_layer_and_category(case: str) -> None:
     net, target, _ = CASES[case]
     error = of(case)

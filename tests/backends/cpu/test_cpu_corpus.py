@@ -5,6 +5,7 @@ import pytest
 import test_nir_corpus
 import test_onnx_corpus
 from cpu_projects import opened
+from wide import sampled
 
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.session import Session
@@ -25,7 +26,7 @@ def compare(program, runs):
                 test_onnx_corpus.check(found[name], value)
 
 
-@pytest.mark.parametrize("name", ONNX)
+@pytest.mark.parametrize("name", sampled(ONNX, 3))
 def test_onnx_files_give_the_outputs_of_the_reference(name):
     graph, z = load(test_onnx_corpus.path_of(name)), np.load(test_onnx_corpus.CORPUS / f"{name}.npz")
     runs = []
@@ -38,7 +39,7 @@ def test_onnx_files_give_the_outputs_of_the_reference(name):
     compare(lower(graph), runs)
 
 
-@pytest.mark.parametrize("name", test_nir_corpus.GOOD)
+@pytest.mark.parametrize("name", sampled(test_nir_corpus.GOOD, 3))
 def test_nir_files_give_the_outputs_of_the_reference(name):
     case = test_nir_corpus.CASES[name]
     graph = load(test_nir_corpus.path_of(name), dt=case["dt"], dialect=test_nir_corpus.dialect_of(name))

@@ -201,6 +201,7 @@ def test_an_unreadable_folder_is_an_error_not_a_crash(tmp_path):
 SANITIZERS = {"libasan.so": "-fsanitize=address,undefined", "libtsan.so": "-fsanitize=thread"}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("library", SANITIZERS)
 def test_sanitizers_find_nothing(tmp_path, root, library):
     """The programs are built here and trained in a process of its own, because the sanitizer's library has to be loaded first."""
