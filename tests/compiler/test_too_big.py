@@ -121,6 +121,7 @@ def test_the_message_names_bytes_tile_layer_and_category(case: str) -> None:
     assert repr(error.layer) in text or "relays of" in text or "losses of" in text
 
 
+@pytest.mark.wide
 def test_about_the_largest_batch_that_fits_is_found() -> None:
     net, target, options = CASES["small"]
     fits = []
