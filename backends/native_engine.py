@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,19 @@ from snnc.compiler.graph import Array
 
 
 class NativeEngine(ABC):
-    """Training, gradients and parameters through a :class:`~snnc.backends.native.NativeSession`."""
+    """Training, gradients and parameters through a :class:`~snnc.backends.native.NativeSession`.
 
-    session: NativeSession
-    description: dict[str, Any]
+    Parameters
+    ----------
+    library, folder
+        What was built of the project, and the project.
+    """
+
+    def __init__(self, library: Path, folder: Path) -> None:
+        self.description: dict[str, Any] = json.loads((folder / "project.json").read_text())
+        self.session = NativeSession(library, folder)
+        self._defaults: dict[str, Array] = {}
+        """Initial values that the last sequence changed, as they were before."""
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """See :class:`~snnc.backends.engine.Engine`."""
@@ -45,8 +56,30 @@ class NativeEngine(ABC):
         for name, value in values.items():
             self.session.set(name, value)
 
+    def profile(self) -> dict[str, Any]:
+        """What the program reports of itself."""
+        return self.session.profile()
+
+    def close(self) -> None:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        self.session.close()
+
     @abstractmethod
     def _set_inputs(self, inputs: Mapping[str, Array]) -> None: ...
 
-    @abstractmethod
-    def _set_initial(self, initial: Initial) -> None: ...
+    def _set_initial(self, initial: Initial) -> None:
+        """Set initial values of this sequence; those that the one before set, and this one does not, become the file's again."""
+        wanted = {_initial_tensor(population, place): value for (population, place), value in initial.items()}
+        for name, value in self._defaults.items():
+            if name not in wanted:
+                self.session.set(name, value)
+        self._defaults = {name: value for name, value in self._defaults.items() if name in wanted}
+        for name, value in wanted.items():
+            if name in self.session.tensors:
+                self._defaults.setdefault(name, self.session.get(name))
+                self.session.set(name, value)
+
+
+def _initial_tensor(population: str, place: str) -> str:
+    """ABI name of an initial value: `place` is a canonical state or an output buffer."""
+    return f"{place}_initial" if place.startswith(f"{population}_") else f"{population}_{place}_initial"

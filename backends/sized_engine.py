@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +11,6 @@ import numpy as np
 
 from snnc.backends.engine import Array, Initial
 from snnc.backends.errors import MemoryNeededError
-from snnc.backends.native import NativeSession
 from snnc.backends.native_engine import NativeEngine
 
 
@@ -30,13 +28,10 @@ class SizedEngine(NativeEngine):
     """Settings that change no shape."""
 
     def __init__(self, library: Path, folder: Path) -> None:
-        self.description: dict[str, Any] = json.loads((folder / "project.json").read_text())
-        self.session = NativeSession(library, folder)
+        super().__init__(library, folder)
         self.steps: int | None = self.description["fixed_steps"]
         self._sizes: dict[str, int] = {}
         self._stepped = True
-        self._defaults: dict[str, Array] = {}
-        """Initial values that the last sequence changed, as they were before."""
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.engine.Engine`."""
@@ -66,14 +61,6 @@ class SizedEngine(NativeEngine):
     def counters(self) -> dict[str, int]:
         """Nothing is ever dropped here."""
         return {"dropped_spikes": 0}
-
-    def profile(self) -> dict[str, Any]:
-        """What the program reports of itself."""
-        return self.session.profile()
-
-    def close(self) -> None:
-        """See :class:`~snnc.backends.engine.Engine`."""
-        self.session.close()
 
     @abstractmethod
     def _memory_there(self) -> tuple[int, str]:
@@ -121,20 +108,3 @@ class SizedEngine(NativeEngine):
             record = self.session.get(o["tensor"])
             found[o["id"]] = record.reshape(*record.shape[:2], *o["shape"])
         return found
-
-    def _set_initial(self, initial: Initial) -> None:
-        """Set initial values of this sequence; those that the one before set, and this one does not, become the file's again."""
-        wanted = {_initial_tensor(population, place): value for (population, place), value in initial.items()}
-        for name, value in self._defaults.items():
-            if name not in wanted:
-                self.session.set(name, value)
-        self._defaults = {name: value for name, value in self._defaults.items() if name in wanted}
-        for name, value in wanted.items():
-            if name in self.session.tensors:
-                self._defaults.setdefault(name, self.session.get(name))
-                self.session.set(name, value)
-
-
-def _initial_tensor(population: str, place: str) -> str:
-    """ABI name of an initial value: `place` is a canonical state or an output buffer."""
-    return f"{place}_initial" if place.startswith(f"{population}_") else f"{population}_{place}_initial"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from snnc.backends.engine import Array, Initial
-from snnc.backends.native import NativeSession, Role
+from snnc.backends.native import Role
 from snnc.backends.native_engine import NativeEngine
 from snnc.backends.poplar.build import build_poplar
 
@@ -23,12 +22,6 @@ class PoplarEngine(NativeEngine):
     library, folder
         What :func:`~snnc.backends.poplar.build.build_poplar` made, and the project.
     """
-
-    def __init__(self, library: Path, folder: Path) -> None:
-        self.description: dict[str, Any] = json.loads((folder / "project.json").read_text())
-        self.session = NativeSession(library, folder)
-        self._defaults: dict[str, Array] = {}
-        """Initial values that the last sequence changed, as they were before."""
 
     @property
     def steps(self) -> int:
@@ -52,30 +45,11 @@ class PoplarEngine(NativeEngine):
         found = {name: int(self.session.get(name)[0]) for name in self.session.with_role(Role.COUNTER)}
         return {"dropped_spikes": sum(n for name, n in found.items() if name.endswith("_dropped")), **found}
 
-    def profile(self) -> dict[str, Any]:
-        """What the program reports of itself."""
-        return self.session.profile()
-
-    def close(self) -> None:
-        """See :class:`~snnc.backends.engine.Engine`."""
-        self.session.close()
-
     def _set_inputs(self, inputs: Mapping[str, Array]) -> None:
         for info in self.description["inputs"]:
             if info["used"]:
                 array = inputs[info["tensor"]]
                 self.session.set(info["tensor"], array[0] if info["static"] else array)
-
-    def _set_initial(self, initial: Initial) -> None:
-        wanted = {_initial_tensor(population, place): value for (population, place), value in initial.items()}
-        for name, value in self._defaults.items():
-            if name not in wanted:
-                self.session.set(name, value)
-        self._defaults = {name: value for name, value in self._defaults.items() if name in wanted}
-        for name, value in wanted.items():
-            if name in self.session.tensors:
-                self._defaults.setdefault(name, self.session.get(name))
-                self.session.set(name, value)
 
     def _record(self, output: Mapping[str, Any], inputs: Mapping[str, Array], initial: Initial) -> Array:
         delay: int = output["delay"]
@@ -88,11 +62,6 @@ class PoplarEngine(NativeEngine):
         if before is not None:
             record[:delay] = before.reshape(self.batch, -1)
         return record.reshape(self.steps, self.batch, *output["shape"])
-
-
-def _initial_tensor(population: str, place: str) -> str:
-    """ABI name of an initial value: `place` is a canonical state or an output buffer."""
-    return f"{place}_initial" if place.startswith(f"{population}_") else f"{population}_{place}_initial"
 
 
 def open_engine(folder: Path) -> PoplarEngine:

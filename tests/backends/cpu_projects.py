@@ -69,6 +69,28 @@ def assert_same_training(engine, program, updates=5, rate=1e-2, **options):
         engine.set_parameters(parameters)
 
 
+def assert_runs_and_trains_like_the_reference(engine, program):
+    for density in (0.4, 0.8):
+        inputs, _ = data(program, density=density)
+        found = engine.forward(inputs, {})
+        assert_same_records(found, ReferenceEngine(program).forward(inputs, {}))
+    assert any(record.any() for record in found.values())
+    assert_same_training(engine, program)
+
+
+def assert_initial_values_are_forgotten(engine, program):
+    """Given to one sequence of the hostile network, they change it and not the next."""
+    reference, (inputs, _) = ReferenceEngine(program), data(program)
+    population = program.populations[0]
+    v = np.random.default_rng(0).normal(size=(5, 8)).astype(np.float32)
+    initial = {(population.id, "s0"): v, (population.id, population.output_buffers["v"]): v}
+    changed = engine.forward(inputs, initial)
+    assert_same_records(changed, reference.forward(inputs, initial))
+    plain = engine.forward(inputs, {})
+    assert_same_records(plain, reference.forward(inputs, {}))
+    assert any((changed[name] != plain[name]).any() for name in plain)
+
+
 def wide(random, readout, delay=0):
     """Layers that are wide enough for lists of neurons near their thresholds, with a loop and a readout that reads two layers."""
     graph = Graph("wide")

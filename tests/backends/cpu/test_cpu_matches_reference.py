@@ -2,7 +2,15 @@
 
 import numpy as np
 import pytest
-from cpu_projects import assert_same_records, assert_same_training, data, opened, wide
+from cpu_projects import (
+    assert_initial_values_are_forgotten,
+    assert_runs_and_trains_like_the_reference,
+    assert_same_records,
+    assert_same_training,
+    data,
+    opened,
+    wide,
+)
 from indexed_nets import choosing, convolutional, shaping, sparse_recurrent
 from nets import NETS, of_model
 from poplar_projects import hostile, several_inputs
@@ -37,26 +45,13 @@ def program_of(name, **options):
 def test_records_and_training_steps_equal_those_of_the_reference(name):
     program = program_of(name)
     with opened(program) as engine:
-        for density in (0.4, 0.8):
-            inputs, _ = data(program, density=density)
-            found = engine.forward(inputs, {})
-            assert_same_records(found, ReferenceEngine(program).forward(inputs, {}))
-        assert any(record.any() for record in found.values())
-        assert_same_training(engine, program)
+        assert_runs_and_trains_like_the_reference(engine, program)
 
 
 def test_names_that_would_be_code_are_data_and_initial_values_are_forgotten_afterwards():
     program = lower(hostile(np.random.default_rng(3)))
     with opened(program) as engine:
-        reference, (inputs, _) = ReferenceEngine(program), data(program)
-        population = program.populations[0]
-        v = np.random.default_rng(0).normal(size=(5, 8)).astype(np.float32)
-        initial = {(population.id, "s0"): v, (population.id, population.output_buffers["v"]): v}
-        changed = engine.forward(inputs, initial)
-        assert_same_records(changed, reference.forward(inputs, initial))
-        plain = engine.forward(inputs, {})
-        assert_same_records(plain, reference.forward(inputs, {}))
-        assert any((changed[name] != plain[name]).any() for name in plain)
+        assert_initial_values_are_forgotten(engine, program)
 
 
 SECOND_ORDER = neuron(
