@@ -4,25 +4,13 @@
 #include <cstdio>
 #include <sstream>
 
+#include "json_text.hpp"
+
 namespace poplar {
 
 namespace {
 
-std::string quoted(const std::string &text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    char code[8];
-    if (c == '"' || c == '\\') {
-      (result += '\\') += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      std::snprintf(code, sizeof code, "\\u%04x", unsigned(c));
-      result += code;
-    } else {
-      result += c;
-    }
-  }
-  return result + '"';
-}
+using core::quoted;
 
 std::string number(double value) {
   char text[40];
