@@ -21,9 +21,13 @@ def bench(
     ] = "mapping",
     nets: Annotated[str, typer.Option("--nets", metavar="PATTERN", help="Only nets of these names: 'logged-*', w1, 'shd-x*'.")] = "*",
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the rows as JSON; - for stdout.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="With --suite compile, cpu or cuda: draw the rows, .svg.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="With --suite compile, cpu or cuda: draw the rows, .svg.")
+    ] = None,
     listing: Annotated[bool, typer.Option("--list", help="Print the names of the nets that would run, and stop.")] = False,
-    engines: Annotated[str, typer.Option("--engines", metavar="NAMES", help="With --suite cpu or cuda: only these, as in snnc,torch,jax.")] = "",
+    engines: Annotated[
+        str, typer.Option("--engines", metavar="NAMES", help="With --suite cpu or cuda: only these, as in snnc,torch,jax.")
+    ] = "",
     rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="With --suite cpu or cuda: turns of each engine, 7.")] = None,
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="With --suite cpu or cuda: cores of each engine, all.")] = None,
 ) -> None:
@@ -35,12 +39,17 @@ def bench(
 
     Example: snnc bench --suite mapping --nets 'logged-*' --json rows.json
 
+    The suite paper predicts the papers' networks on IPUs and measures them on a GPU, where there is one; both have columns of their own.
+
     Example: snnc bench --suite cpu --nets 'w1*' --json rows.json --plot rows.svg
     """
     if suite in ("cpu", "cuda"):
         _frameworks(suite, nets, json_file, plot, listing, [name.strip() for name in engines.split(",") if name.strip()], rounds, threads)
         return
     _check_only_cpu(engines, rounds, threads)
+    if suite == "paper":
+        _paper(nets, json_file, plot, listing)
+        return
     from snnc.benchmarks.clocks import at_another_clock
     from snnc.benchmarks.suites import run, tasks
     from snnc.benchmarks.table import compile_lines, mapping_lines
@@ -107,6 +116,26 @@ def _frameworks(
         _write_text(plot, draw(found["rows"], f"training steps on {title}", kind))
     if str(json_file) != "-":
         for line in lines(found["rows"], found["left_out"], found["machine"], columns()):
+            result(line)
+
+
+def _paper(nets: str, json_file: Path | None, plot: Path | None, listing: bool) -> None:
+    from snnc.benchmarks.cuda import paper
+
+    chosen = paper.nets(nets)
+    _check_plot("paper", plot)
+    if listing:
+        for name in chosen:
+            result(name)
+        return
+    rows: list[dict[str, Any]] = []
+    try:
+        for row in paper.rows(chosen, note):
+            rows.append(row)
+    finally:
+        _write(json_file, rows)
+    if str(json_file) != "-":
+        for line in paper.lines(rows):
             result(line)
 
 

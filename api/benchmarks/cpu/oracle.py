@@ -124,7 +124,9 @@ def _run(program: StepProgram, problem: Problem, parameters: dict[str, Array], d
 def loss_and_activity(problem: Problem) -> tuple[float, float]:
     """Return the loss of the whole problem, single precision, and the spikes a hidden neuron and step."""
     workload = problem.workload
-    program = lower(network(workload).graph(), loss=parse_loss(loss_of(workload)), surrogate=parse_surrogate(SURROGATE), steps=workload.steps)
+    program = lower(
+        network(workload).graph(), loss=parse_loss(loss_of(workload)), surrogate=parse_surrogate(SURROGATE), steps=workload.steps
+    )
     values = {name: p.value for name, p in program.parameters.items()}
     by_label = {p.label: name for name, p in program.parameters.items()}
     values |= {by_label[label]: value for label, value in labelled(workload, problem.weights).items()}

@@ -1,4 +1,6 @@
-"""The process of one engine: answers requests, a line of JSON each; ``python -m snnc.benchmarks.cpu.worker MODULE MODE VARIANT THREADS DEVICE``.
+"""The process of one engine: answers requests, a line of JSON each.
+
+``python -m snnc.benchmarks.cpu.worker MODULE MODE VARIANT THREADS DEVICE``
 
 Requests (``do``) and answers:
 

@@ -1,15 +1,15 @@
 """How fast a training step could be on a GPU: bytes over bandwidth, operations over peak, dependent steps over the latency of a barrier.
 
-``python -m snnc.benchmarks.cuda.bound`` prints the table of ``docs/explanation/gpu-bounds.md``. With B samples, T steps, a layer of N neurons
-behind M inputs, and an activity a of what it reads:
+``python -m snnc.benchmarks.cuda.bound`` prints the table of ``docs/explanation/gpu-bounds.md``. With B samples, T steps, a layer of N
+neurons behind M inputs, and an activity a of what it reads:
 
-===================  ====================================================================================================================
+===================  ===========================================================================================================
 memory               the batch, float32, once; states and deltas of all steps, written and read: 16 B T N; parameters: weight and two
                      moments read and written, gradient read: 28 bytes each
-operations           one multiplication and addition each: a number of a gathered row, forward and for the gradient, 2 B T a M N; the backward
-                     product of a source that learns, B T M N (with an exact gradient every delta counts)
+operations           one multiplication and addition each: a number of a gathered row, forward and for the gradient, 2 B T a M N;
+                     the backward product of a source that learns, B T M N (with an exact gradient every delta counts)
 steps                2 T, forward and back, each one barrier of the whole grid
-===================  ====================================================================================================================
+===================  ===========================================================================================================
 
 The bound is the largest of them. Beside it stand the rows of weights that events choose, 8 B T a M N bytes forward and for the gradient,
 over the bandwidth of L2: what a program takes that gathers them from there. It is no bound, as weights may lie nearer. A convolution's

@@ -23,9 +23,7 @@ CUDA_ENTRIES: Final = (
     *(Entry("snnc", mode, "snnc.benchmarks.cpu.engines.with_snnc", ("cuda",)) for mode in MODES),
     _entry("snntorch"),
     _entry("norse"),
-    replace(
-        _entry("spikingjelly"), variants=(*_TORCH, _TRITON), settings={_TRITON: {"SJ_LIF_CUDA_IMPLEMENTATION": "triton"}}
-    ),
+    replace(_entry("spikingjelly"), variants=(*_TORCH, _TRITON), settings={_TRITON: {"SJ_LIF_CUDA_IMPLEMENTATION": "triton"}}),
     _entry("torch"),
     _entry("jax"),
     Entry("spyx", "exact", "snnc.benchmarks.cpu.engines.with_spyx", ("scan",), _SPYX_NOTE),

@@ -27,7 +27,7 @@ def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, st
     text += [f"left out: {_name(r)}, {r['engine']} {r['mode']}: {r['reason']}" for r in left_out]
     text.append("; ".join(f"{key} {value}" for key, value in machine.items()))
     text.append(
-        f"ms: median of one training step, {machine['times']}; bound ms: computed, see docs/explanation/gpu-bounds.md; over bound: ms over it; "
+        f"ms: median of a training step, {machine['times']}; bound ms: computed (docs/explanation/gpu-bounds.md); over bound: ms over it; "
         "device MB: measured, what the process took of the device's memory"
     )
     return text
