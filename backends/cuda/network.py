@@ -73,6 +73,7 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "loss": loss_context(program.loss),
         "optimizer": optimizer_context(program.optimizer),
         "bytes_per_step": buffers.bytes_per_step(),
+        "memory": buffers.memory(),
         "work": _work(steps) | {"levels": len(turns.stretches)},
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
@@ -200,6 +201,18 @@ class Buffers:
         turned = sum(self._size(name) for name in self.gradients.turned)
         staged = max((self.storage.size(f"{i.id}_in") for i in self.program.inputs), default=0)
         return sum(4 * (-(-size // 32) if bits else size) for size, bits in kept) + -(-turned // 8) + 4 * staged
+
+    def memory(self) -> dict[str, int]:
+        """Bytes of a step and sample that a segment keeps, of a checkpoint of a sample, and of a step and sample for the whole sequence."""
+        rows = [(self._size(name), past, bits, slots) for _, rows in self.groups() for name, past, bits, slots in rows]
+        history = sum(4 * size for size, _, _, slots in rows if "kept" in slots)
+        history += sum(-(-self.storage.size(name) // 8) for name in self.gradients.turned)
+        begun = {n for op in self.program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs)}
+        named = [(name, past, slots) for _, some in self.groups() for name, past, _, slots in some if name in begun]
+        checkpoint = sum(4 * self._size(name) * (past if "kept" in slots else 1) for name, past, slots in named if not _whole(slots))
+        whole = sum(4 * (-(-size // 32) if bits else size) for size, _, bits, slots in rows if _whole(slots))
+        staged = max((4 * self.storage.size(f"{i.id}_in") for i in self.program.inputs), default=0)
+        return {"history": history, "checkpoint": checkpoint, "record": whole + staged, "listed": 0}
 
     def start(self) -> list[str]:
         """Statements before the backward pass: adjoints of states and sums begin with 0."""

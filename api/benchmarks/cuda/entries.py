@@ -8,7 +8,7 @@ from typing import Final
 from snnc.benchmarks.cpu.engine import ENTRIES, Entry
 from snnc.benchmarks.cpu.engines import torch_variants
 
-MODES: Final = ("exact", "window")
+MODES: Final = ("exact", "events", "window", "checkpoint")
 _TORCH: Final = ("eager", "compiled", torch_variants.GRAPHED)
 _TRITON: Final = "triton"
 _SPYX_NOTE: Final = "its LIF resets by subtraction and a step later: the neuron is written by its contract of stateful layers"
