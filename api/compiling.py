@@ -262,7 +262,7 @@ def open_engine_of(compiled: Compiled, folder: Path | None) -> Engine:
     if compiled.options.target == CUDA:
         from snnc.backends.cuda.engine import open_engine as open_cuda
 
-        return open_cuda(folder)
+        return open_cuda(folder, compiled.options.memory)
     if for_poptorch(compiled.options.target):
         from snnc.backends.poptorch.engine import PopTorchEngine
 

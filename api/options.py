@@ -87,9 +87,10 @@ class Options:
         length = self.recompute if isinstance(self.recompute, int) and not isinstance(self.recompute, bool) else 0
         if self.recompute not in ("auto", "off") and length < 1:
             raise OptionValueError(f"recompute is {self.recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
-        for name in ("memory", "threads"):
-            if getattr(self, name) is not None and self.target != CPU:
-                raise OptionValueError(f"{name} is for the target {CPU!r}; {self.target!r} has memory and threads of its own.")
+        for name, targets in (("memory", (CPU, CUDA)), ("threads", (CPU,))):
+            if getattr(self, name) is not None and self.target not in targets:
+                where = " and ".join(map(repr, targets))
+                raise OptionValueError(f"{name} is for the target {where}; {self.target!r} has memory and threads of its own.")
         if self.streaming not in STREAMING:
             raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
         if (self.parts or 1) > 1 and for_poptorch(self.target):
