@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from snnc.backends.engine import Array, Engine, GradientEngine, Initial
+from snnc.backends.engine import Array, Engine, GradientEngine, Initial, OptimizerValues, ResumableEngine
 from snnc.compiler.parting import Correspondence
 
 
@@ -56,6 +56,18 @@ class PartedEngine:
     def set_parameters(self, values: Mapping[str, Array]) -> None:
         """See :class:`~snnc.backends.engine.Engine`."""
         self.engine.set_parameters(self.between.parameters_of_parts(values))
+
+    def get_optimizer(self) -> OptimizerValues:
+        """See :class:`~snnc.backends.engine.ResumableEngine`."""
+        assert isinstance(self.engine, ResumableEngine)
+        found = self.engine.get_optimizer()
+        return OptimizerValues(found.updates, {m: self.between.parameters_of_whole(kept) for m, kept in found.moments.items()})
+
+    def set_optimizer(self, values: OptimizerValues) -> None:
+        """See :class:`~snnc.backends.engine.ResumableEngine`."""
+        assert isinstance(self.engine, ResumableEngine)
+        parts = {m: self.between.parameters_of_parts(kept) for m, kept in values.moments.items()}
+        self.engine.set_optimizer(OptimizerValues(values.updates, parts))
 
     def counters(self) -> dict[str, int]:
         """See :class:`~snnc.backends.engine.Engine`; buses are those of the parts."""

@@ -25,6 +25,7 @@ from snnc.backends.errors import (
 from snnc.backends.events import Events, Given
 from snnc.backends.history import History, Progress
 from snnc.backends.initial import initial_values
+from snnc.backends.optimizer_values import PREFIX, optimizer_by_label, set_optimizer_by_label
 from snnc.backends.prediction import check_labels, prediction_output, scores
 from snnc.backends.replay import Replay
 from snnc.backends.weights import by_label, by_name, load_weights, save_weights
@@ -165,6 +166,7 @@ class Session:
         y: npt.ArrayLike,
         *,
         epochs: int = 1,
+        first_epoch: int = 0,
         batch: int | None = None,
         learning_rate: float | Callable[[int], float] | None = None,
         shuffle: bool = True,
@@ -184,10 +186,13 @@ class Session:
             [samples], class indices.
         epochs
             How often all samples are used.
+        first_epoch
+            Epochs that an earlier :meth:`fit` of the same data and seed made: order and learning rate go on behind them, so that
+            training in two parts (with :meth:`save` and :meth:`load` in between, ``optimizer=True``) is training in one.
         batch
             Samples an update; the engine's, or 64.
         learning_rate
-            A number, or a function of the epoch (from 0); the optimizer's by default.
+            A number, or a function of the epoch (from `first_epoch`); the optimizer's by default.
         shuffle, seed
             Order of the samples: a new permutation each epoch, or as given.
         callback
@@ -204,7 +209,9 @@ class Session:
         data, labels = self._samples(x), np.asarray(y)
         count = len(next(iter(data.values())))
         check_labels(self.program, labels, count)
-        plan = training.Schedule(epochs, training.batch_size(self.engine, count, batch), self.engine.batch is not None, shuffle, seed)
+        plan = training.Schedule(
+            epochs, training.batch_size(self.engine, count, batch), self.engine.batch is not None, shuffle, seed, first_epoch
+        )
         rate = training.learning_rate(self.program.optimizer, learning_rate)
 
         def train(chosen: Array, epoch: int) -> float:
@@ -245,13 +252,47 @@ class Session:
         self._check_open()
         self.engine.set_parameters(by_name(self.program, values, strict))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the parameters to a safetensors file."""
-        save_weights(path, self.state_dict())
+    def save(self, path: str | os.PathLike[str], optimizer: bool = False) -> None:
+        """Write the parameters to a safetensors file, with `optimizer` also what training needs to go on: moments and number of updates.
 
-    def load(self, path: str | os.PathLike[str], strict: bool = True) -> None:
-        """Set the parameters from a safetensors file."""
-        self.load_state_dict(load_weights(path), strict)
+        Raises
+        ------
+        WeightFileError
+            The file cannot be written.
+        OptimizerValuesError
+            With `optimizer`: the network was compiled without one.
+        """
+        kept = optimizer_by_label(self.program, self.engine) if optimizer else {}
+        save_weights(path, self.state_dict() | kept)
+
+    def load(self, path: str | os.PathLike[str], strict: bool = True, optimizer: bool | None = None) -> None:
+        """Set the parameters from a safetensors file; nothing changes when anything is wrong.
+
+        Parameters
+        ----------
+        path
+            What :meth:`save` wrote, of any target.
+        strict
+            Take exactly this network's parameters, no more and no fewer.
+        optimizer
+            Set the optimiser as well, so that training goes on where it stopped; by default where the file holds it and this network is
+            trained.
+
+        Raises
+        ------
+        WeightFileError, WeightsError, WeightShapeError, WeightNotFiniteError
+            The file, or what it holds, does not fit.
+        OptimizerValuesError
+            What it holds of an optimiser is missing, damaged or of another one.
+        """
+        self._check_open()
+        entries = load_weights(path)
+        kept = {name: value for name, value in entries.items() if name.startswith(PREFIX)}
+        parameters = by_name(self.program, {name: value for name, value in entries.items() if name not in kept}, strict)
+        wanted = bool(kept) and self.program.optimizer is not None if optimizer is None else optimizer
+        if wanted:
+            set_optimizer_by_label(self.program, self.engine, kept)
+        self.engine.set_parameters(parameters)
 
     # ---- the rest ----------------------------------------------------------------------------------------------------
 

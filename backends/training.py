@@ -24,8 +24,12 @@ class Schedule:
     full_batches_only: bool
     shuffle: bool
     seed: int
+    first_epoch: int = 0
+    """Epochs made before, whose orders are drawn and left."""
 
     def __post_init__(self) -> None:
+        if self.first_epoch < 0:
+            raise TrainingOptionError(f"first_epoch is {self.first_epoch}; epochs count from 0.")
         if self.epochs < 1:
             raise TrainingOptionError(f"epochs is {self.epochs}; train for at least 1.")
 
@@ -67,7 +71,9 @@ def train(plan: Schedule, count: int, step: Callable[[Array, int], float], callb
     used = count - count % plan.batch if plan.full_batches_only else count
     history = History(dropped=count - used)
     starts = range(0, used, plan.batch)
-    for epoch in range(plan.epochs):
+    for _ in range(plan.first_epoch if plan.shuffle else 0):
+        generator.permutation(count)
+    for epoch in range(plan.first_epoch, plan.first_epoch + plan.epochs):
         began = time.perf_counter()
         order = generator.permutation(count) if plan.shuffle else np.arange(count)
         losses, sizes = [], []
@@ -76,7 +82,7 @@ def train(plan: Schedule, count: int, step: Callable[[Array, int], float], callb
             losses.append(step(chosen, epoch))
             sizes.append(len(chosen))
             if callback is not None:
-                callback(Progress(epoch, plan.epochs, number, len(starts), losses[-1]))
+                callback(Progress(epoch - plan.first_epoch, plan.epochs, number, len(starts), losses[-1]))
         history.batch_losses.append(losses)
         history.losses.append(float(np.average(losses, weights=sizes)))
         history.seconds.append(time.perf_counter() - began)
