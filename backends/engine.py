@@ -107,6 +107,21 @@ class GradientEngine(Protocol):
 
 
 @runtime_checkable
+class AheadEngine(Protocol):
+    """An engine that takes the inputs of a batch while it runs the one before."""
+
+    @property
+    def takes_ahead(self) -> bool:
+        """Whether it gains by that."""
+        ...
+
+    def offer(self, inputs: Mapping[str, Array], target: Array | None = None) -> None:
+        """Give the batch that follows the next one: with a `target`, of training. The next one but one that is run with the very
+        same objects takes them as they were when they were offered; any other batch may be run in its stead."""
+        ...
+
+
+@runtime_checkable
 class ResumableEngine(Protocol):
     """An engine whose optimiser can be read and set, so that training goes on where another stopped."""
 

@@ -43,6 +43,7 @@ POPLAR: Final = (
     "gradient_windows.hpp",
     "indexed.hpp",
     "poplar_session.hpp",
+    "staging.hpp",
     "streaming.hpp",
     "vertices.hpp",
     "codelets.cpp",
