@@ -23,6 +23,8 @@ from snnc.compiler.segments import Segments, Streamed
 from snnc.compiler.target import Target
 
 Mode: TypeAlias = Literal["exact", "drop"]
+Overlap: TypeAlias = Literal["auto", "on", "off"]
+"""Whether the host's streams run beside computing: where that is predicted to be faster, always, never."""
 Recompute: TypeAlias = Literal["auto", "off"] | int
 """Whether segments of the sequence run forward a second time: where nothing fits without, never, or with so many iterations in each."""
 Streaming: TypeAlias = Literal["auto"] | Streamed
@@ -338,7 +340,8 @@ class Plan:
     @property
     def hidden_host_seconds(self) -> float:
         """Predicted seconds of them beside which the step goes on."""
-        return 0.0 if self.overlap is None else self.overlap.cycles / self.target.clock_hz
+        # The emulator's streams take whole cycles each.
+        return 0.0 if self.overlap is None else min(self.overlap.cycles / self.target.clock_hz, self.host_seconds or 0.0)
 
     @property
     def seconds_with_host(self) -> float:

@@ -17,12 +17,13 @@ import numpy as np
 
 from snnc.compiler.mapping.errors import HostOverlapError, MappingOptionError, TooBigError
 from snnc.compiler.mapping.host_streams import Staging, host_streams
-from snnc.compiler.plan import HostOverlap, MemoryPhase, Phase, Plan
+from snnc.compiler.plan import HostOverlap, MemoryPhase, Overlap, Phase, Plan
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
-Overlap: TypeAlias = Literal["auto", "on", "off"]
 Beside: TypeAlias = Literal["forward", "backward", "update"]
+IO_TILES: Final = "I/O tiles"
+"""What names of phases end with that hand on what tiles set aside hold."""
 STAGING: Final = "staging"
 """Category of memory: what tiles set aside hold of the next step."""
 SIGNIFICANT: Final = 0.05
@@ -186,7 +187,7 @@ def _hand_over_phases(staging: Staging) -> list[Phase]:
         some = list(copies)
         found.append(
             Phase(
-                name=f"forward: {what} from I/O tiles",
+                name=f"forward: {what} from {IO_TILES}",
                 part="forward",
                 runs=1,
                 compute=0.0,
