@@ -48,6 +48,7 @@ class Role(IntEnum):
     COUNTER = 7
     RESULT = 8
     MOMENT = 9
+    NEXT = 10
 
 
 @dataclass(frozen=True)
