@@ -50,6 +50,8 @@ def uses(layout: Layout) -> Iterator[Use]:
             yield Use(key, cost, tiles, number, fields)
         if layout.problem.fused is not None:
             yield Use("clock", CLOCK_CODE, tiles, 1, 3)
+            if not source.external and source.kind == "spikes":
+                yield Use("copy_mask", layout.problem.costs["copy_mask"], layout.range_by_id(source.owner).tiles, 1, 3)
     yield from _single(layout)
     yield from _of_losses(layout)
     yield from _of_reductions(layout)

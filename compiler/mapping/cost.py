@@ -56,6 +56,7 @@ codelet             samples    events     sweeps; rows / products     neurons   
                                                                                                 and words of ids joined (word)
 ``relay_bits``      lists      0          0                           0                         words read (word), ids listed (id), words
                                                                                                 whose bits are counted (value)
+``copy_mask``       0          0          0                           0                         pairs of words of one worker (element)
 ``relay_values``    0          0          rows of a sample / 0        0                         floats kept (value), shown (element)
 ``next_window``     of vertex  0          0                           0                         ids copied (element)
 ``boundary``        0          0          states or steps (row)       0                         floats copied (element)
@@ -465,6 +466,8 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         # a list: addresses, its words, number; a word whose bits are counted: load, count, add, branch; a word of the list: load,
         # test, branch; an id: count zeros, clear, add the first, half a word or not, test for room, shift, or, store, branch
         "relay_bits": CodeletCost(start=24, sample=28, value=4, word=4, id=11),
+        # its three fields, two bounds, addresses, loop set-up; two words: load, store
+        "copy_mask": CodeletCost(start=14, element=2),
         # a row: its tile and sample, addresses, loop set-up; a value: load, store, store in a window, branch
         "relay_values": CodeletCost(start=24, row=12, value=4, element=copy_floats),
         "next_window": CodeletCost(start=16, idle=8, sample=8, element=next_ids),
