@@ -131,7 +131,7 @@ def _of_reductions(layout: Layout) -> Iterator[Use]:
         relays = layout.relays[problem.bus[bus_id].source]
         tiles, sets = np.array([relay.tile for relay in relays]), 1 + (bus_id in limited)
         yield Use("remember", problem.costs["transpose"], tiles, sets, 3)
-        yield Use("gradient_window", problem.costs["gradient_window"], tiles, sets * problem.target.workers, 8)
+        yield Use("gradient_window", problem.costs["gradient_window"], tiles, sets, 6)
 
 
 def _of_owners(layout: Layout) -> Iterator[Use]:

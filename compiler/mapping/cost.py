@@ -63,7 +63,7 @@ codelet             samples    events     sweeps; rows / products     neurons   
 ``boundary_events`` x steps    0          steps (row)                 0                         words of ids copied (element)
 ``reduce_partials`` 0          0          pairs of entries / pairs    0                         0
                                           x producers
-``gradient_window`` of piece   0          pairs of entries / pairs    0                         0
+``gradient_window`` pieces     0          pairs of entries / pairs    0                         0
                                           x parts
 ``loss_scores``     classes    0          0                           0                         classes x steps (element)
 ``loss``            classes    0          steps (row)                 0                         steps x classes (element)
@@ -473,7 +473,7 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         "next_window": CodeletCost(start=16, idle=8, sample=8, element=next_ids),
         # two elements: set-up of the inner loop, store, advance; each row that is added: load, add
         "reduce_partials": CodeletCost(start=16, row=6, product=2),
-        "gradient_window": CodeletCost(start=20, sample=10, row=6, product=2),
+        "gradient_window": CodeletCost(start=20, sample=14, row=6, product=2),
         **_loss(network),
         "decide": CodeletCost(start=16, element=4),  # of a flag: load, test, or, branch
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float

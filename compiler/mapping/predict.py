@@ -18,7 +18,7 @@ from snnc.compiler.mapping.indexed_traffic import (
     deltas_by_rows,
 )
 from snnc.compiler.mapping.load import Load
-from snnc.compiler.mapping.network import Layer, Source
+from snnc.compiler.mapping.network import Source
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relay_cycles import MaskRows, boundary_cycles, mask_rows
 from snnc.compiler.mapping.relay_workers import bits_cycles, relay_cycles
