@@ -56,6 +56,7 @@ class Session(session.Session):
         y: npt.ArrayLike,
         *,
         epochs: int = 1,
+        first_epoch: int = 0,
         batch: int | None = None,
         learning_rate: float | Callable[[int], float] | None = None,
         shuffle: bool = True,
@@ -65,8 +66,10 @@ class Session(session.Session):
         """Train; batch size and seed are those of the compilation unless given. See :meth:`snnc.backends.session.Session.fit`."""
         size = batch if batch is not None or self.engine.batch is not None else self.options.batch
         order = self.options.seed if seed is None else seed
-        rate = learning_rate
-        return super().fit(x, y, epochs=epochs, batch=size, learning_rate=rate, shuffle=shuffle, seed=order, callback=callback)
+        rate, first = learning_rate, first_epoch
+        return super().fit(
+            x, y, epochs=epochs, first_epoch=first, batch=size, learning_rate=rate, shuffle=shuffle, seed=order, callback=callback
+        )
 
     def show(self) -> None:
         """Print the plan."""

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[Any]
 Initial: TypeAlias = Mapping[tuple[str, str], Array]
 """(population id, canonical state or output buffer) -> [B, n]: what a state is, or a delayed output shows, before step 0."""
+
+
+@dataclass(frozen=True)
+class OptimizerValues:
+    """What an optimiser keeps from one update to the next.
+
+    Attributes
+    ----------
+    updates
+        How many were made; Adam's corrections depend on it.
+    moments
+        ``"moment1"``, ``"moment2"`` -> parameter name -> array of the parameter's shape. SGD without momentum keeps none.
+    """
+
+    updates: int
+    moments: Mapping[str, Mapping[str, Array]]
 
 
 class Engine(Protocol):
@@ -86,4 +103,37 @@ class GradientEngine(Protocol):
 
     def gradients(self) -> dict[str, Array]:
         """Parameter name -> gradient."""
+        ...
+
+
+@runtime_checkable
+class AheadEngine(Protocol):
+    """An engine that takes the inputs of a batch while it runs the one before."""
+
+    @property
+    def takes_ahead(self) -> bool:
+        """Whether it gains by that."""
+        ...
+
+    def offer(self, inputs: Mapping[str, Array], target: Array | None = None) -> None:
+        """Give the batch that follows the next one: with a `target`, of training. The next one but one that is run with the very
+        same objects takes them as they were when they were offered; any other batch may be run in its stead."""
+        ...
+
+
+def takes_ahead(engine: Engine) -> TypeGuard[AheadEngine]:
+    """Tell whether an engine gains by batches that are offered before they run."""
+    return isinstance(engine, AheadEngine) and engine.takes_ahead
+
+
+@runtime_checkable
+class ResumableEngine(Protocol):
+    """An engine whose optimiser can be read and set, so that training goes on where another stopped."""
+
+    def get_optimizer(self) -> OptimizerValues:
+        """Return a copy of what the optimiser keeps."""
+        ...
+
+    def set_optimizer(self, values: OptimizerValues) -> None:
+        """Set all that the optimiser keeps; `values` names every learned parameter and moment."""
         ...

@@ -129,3 +129,9 @@ class TorchTensorError(SessionError):
     """A tensor cannot be given to a compiled module: its device, its type, or that it asks for a gradient that nothing was compiled for."""
 
     code = "SNNC-E534"
+
+
+class OptimizerValuesError(SessionError):
+    """What an optimiser kept is of another network or optimiser, damaged, or not there."""
+
+    code = "SNNC-E546"

@@ -10,6 +10,7 @@ class Progress:
     """Where a training run stands, given to its callback after each batch."""
 
     epoch: int
+    """Counted from 0 in this call, whatever its first epoch."""
     epochs: int
     batch: int
     batches: int

@@ -6,14 +6,17 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from snnc.backends.engine import Initial
+from snnc.backends.engine import Initial, OptimizerValues
 from snnc.backends.errors import NotTrainableError
 from snnc.backends.native import NativeSession, Role
 from snnc.compiler.graph import Array
+
+_UPDATES: Final = "optimizer_step"
+"""Setting of the ABI that counts updates."""
 
 
 class NativeEngine(ABC):
@@ -35,9 +38,8 @@ class NativeEngine(ABC):
         """See :class:`~snnc.backends.engine.Engine`."""
         if not self.description["training"]:
             raise NotTrainableError(f"{self.description['name']!r} was compiled for inference; give a loss and an optimizer to train it.")
-        self._set_inputs(inputs)
+        self._set_batch(inputs, target)
         self._set_initial({})
-        self.session.set("labels", target)
         self.session.set("lr", np.array([learning_rate], dtype=np.float32))
         return self.session.train_step()
 
@@ -56,6 +58,22 @@ class NativeEngine(ABC):
         for name, value in values.items():
             self.session.set(name, value)
 
+    def get_optimizer(self) -> OptimizerValues:
+        """See :class:`~snnc.backends.engine.ResumableEngine`."""
+        shapes = {p["tensor"]: p["shape"] for p in self.description["parameters"]}
+        moments: dict[str, dict[str, Array]] = {}
+        for tensor in self.session.with_role(Role.MOMENT):
+            name, _, moment = tensor.rpartition("_")
+            moments.setdefault(moment, {})[name] = self.session.get(tensor).reshape(shapes[name])
+        return OptimizerValues(int(self.session.get(_UPDATES)[0]), moments)
+
+    def set_optimizer(self, values: OptimizerValues) -> None:
+        """See :class:`~snnc.backends.engine.ResumableEngine`."""
+        for moment, kept in values.moments.items():
+            for name, value in kept.items():
+                self.session.set(f"{name}_{moment}", value)
+        self.session.set(_UPDATES, np.array([values.updates], dtype=np.int32))
+
     def profile(self) -> dict[str, Any]:
         """What the program reports of itself."""
         return self.session.profile()
@@ -63,6 +81,10 @@ class NativeEngine(ABC):
     def close(self) -> None:
         """See :class:`~snnc.backends.engine.Engine`."""
         self.session.close()
+
+    def _set_batch(self, inputs: Mapping[str, Array], target: Array) -> None:
+        self._set_inputs(inputs)
+        self.session.set("labels", target)
 
     @abstractmethod
     def _set_inputs(self, inputs: Mapping[str, Array]) -> None: ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeAlias, cast
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from snnc.backends import training
 from snnc.backends.arrays import checked, describe, from_sequence, padded, to_sequence
-from snnc.backends.engine import Array, Engine, SteppingEngine
+from snnc.backends.engine import Array, Engine, Initial, SteppingEngine, takes_ahead
 from snnc.backends.errors import (
     BatchSizeError,
     ClosedError,
@@ -25,6 +26,7 @@ from snnc.backends.errors import (
 from snnc.backends.events import Events, Given
 from snnc.backends.history import History, Progress
 from snnc.backends.initial import initial_values
+from snnc.backends.optimizer_values import PREFIX, optimizer_by_label, set_optimizer_by_label
 from snnc.backends.prediction import check_labels, prediction_output, scores
 from snnc.backends.replay import Replay
 from snnc.backends.weights import by_label, by_name, load_weights, save_weights
@@ -89,7 +91,8 @@ class Session:
         whole, start = self.prepared(inputs, initial, steps)
         batch = next(iter(whole.values())).shape[1]
         size = self.engine.batch or batch
-        parts = [self._forward(whole, start, slice(at, min(at + size, batch))) for at in range(0, batch, size)]
+        cut = (slice(at, min(at + size, batch)) for at in range(0, batch, size))
+        parts = list(self._forward(self._filled(whole, start, part) for part in cut))
         records = {id_: np.concatenate([part[id_] for part in parts], axis=1) for id_ in parts[0]}
         return {o.label: from_sequence(records[o.id], o) for o in self.program.outputs}
 
@@ -165,6 +168,7 @@ class Session:
         y: npt.ArrayLike,
         *,
         epochs: int = 1,
+        first_epoch: int = 0,
         batch: int | None = None,
         learning_rate: float | Callable[[int], float] | None = None,
         shuffle: bool = True,
@@ -184,10 +188,13 @@ class Session:
             [samples], class indices.
         epochs
             How often all samples are used.
+        first_epoch
+            Epochs that an earlier :meth:`fit` of the same data and seed made: order and learning rate go on behind them, so that
+            training in two parts (with :meth:`save` and :meth:`load` in between, ``optimizer=True``) is training in one.
         batch
             Samples an update; the engine's, or 64.
         learning_rate
-            A number, or a function of the epoch (from 0); the optimizer's by default.
+            A number, or a function of the epoch (from `first_epoch`); the optimizer's by default.
         shuffle, seed
             Order of the samples: a new permutation each epoch, or as given.
         callback
@@ -204,11 +211,22 @@ class Session:
         data, labels = self._samples(x), np.asarray(y)
         count = len(next(iter(data.values())))
         check_labels(self.program, labels, count)
-        plan = training.Schedule(epochs, training.batch_size(self.engine, count, batch), self.engine.batch is not None, shuffle, seed)
+        plan = training.Schedule(
+            epochs, training.batch_size(self.engine, count, batch), self.engine.batch is not None, shuffle, seed, first_epoch
+        )
         rate = training.learning_rate(self.program.optimizer, learning_rate)
 
-        def train(chosen: Array, epoch: int) -> float:
-            return self.engine.train_batch(self._batch(data, chosen), labels[chosen].astype(np.int64), rate(epoch))
+        def batch_of(chosen: Array) -> tuple[dict[str, Array], Array]:
+            return self._batch(data, chosen), labels[chosen].astype(np.int64)
+
+        ahead: list[tuple[dict[str, Array], Array]] = []
+
+        def train(chosen: Array, epoch: int, following: Array | None) -> float:
+            inputs, target = ahead.pop() if ahead else batch_of(chosen)
+            if following is not None and takes_ahead(self.engine):
+                ahead.append(batch_of(following))
+                self.engine.offer(*ahead[0])
+            return self.engine.train_batch(inputs, target, rate(epoch))
 
         return training.train(plan, count, train, callback)
 
@@ -219,12 +237,9 @@ class Session:
         data = self._samples(x)
         count = len(next(iter(data.values())))
         size = self.engine.batch or min(count, 256)
-        found = []
-        for at in range(0, count, size):
-            whole = self._batch(data, np.arange(at, min(at + size, count)))
-            record = self._forward(whole, {}, slice(None))[chosen.id]
-            found.append(scores(self.program, chosen, record).argmax(axis=-1))
-        return np.concatenate(found)
+        batches = (self._batch(data, np.arange(at, min(at + size, count))) for at in range(0, count, size))
+        records = self._forward(self._filled(batch, {}, slice(None)) for batch in batches)
+        return np.concatenate([scores(self.program, chosen, record[chosen.id]).argmax(axis=-1) for record in records])
 
     def evaluate(self, x: Mapping[str, Input] | Input, y: npt.ArrayLike, output: str | None = None) -> float:
         """Return the share of samples whose class :meth:`predict` finds."""
@@ -245,13 +260,47 @@ class Session:
         self._check_open()
         self.engine.set_parameters(by_name(self.program, values, strict))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the parameters to a safetensors file."""
-        save_weights(path, self.state_dict())
+    def save(self, path: str | os.PathLike[str], optimizer: bool = False) -> None:
+        """Write the parameters to a safetensors file, with `optimizer` also what training needs to go on: moments and number of updates.
 
-    def load(self, path: str | os.PathLike[str], strict: bool = True) -> None:
-        """Set the parameters from a safetensors file."""
-        self.load_state_dict(load_weights(path), strict)
+        Raises
+        ------
+        WeightFileError
+            The file cannot be written.
+        OptimizerValuesError
+            With `optimizer`: the network was compiled without one.
+        """
+        kept = optimizer_by_label(self.program, self.engine) if optimizer else {}
+        save_weights(path, self.state_dict() | kept)
+
+    def load(self, path: str | os.PathLike[str], strict: bool = True, optimizer: bool | None = None) -> None:
+        """Set the parameters from a safetensors file; nothing changes when anything is wrong.
+
+        Parameters
+        ----------
+        path
+            What :meth:`save` wrote, of any target.
+        strict
+            Take exactly this network's parameters, no more and no fewer.
+        optimizer
+            Set the optimiser as well, so that training goes on where it stopped; by default where the file holds it and this network is
+            trained.
+
+        Raises
+        ------
+        WeightFileError, WeightsError, WeightShapeError, WeightNotFiniteError
+            The file, or what it holds, does not fit.
+        OptimizerValuesError
+            What it holds of an optimiser is missing, damaged or of another one.
+        """
+        self._check_open()
+        entries = load_weights(path)
+        kept = {name: value for name, value in entries.items() if name.startswith(PREFIX)}
+        parameters = by_name(self.program, {name: value for name, value in entries.items() if name not in kept}, strict)
+        wanted = bool(kept) and self.program.optimizer is not None if optimizer is None else optimizer
+        if wanted:
+            set_optimizer_by_label(self.program, self.engine, kept)
+        self.engine.set_parameters(parameters)
 
     # ---- the rest ----------------------------------------------------------------------------------------------------
 
@@ -329,8 +378,19 @@ class Session:
             if own != batch and (info.layout.batch_axis is not None or isinstance(sequences[info.id], Events)):
                 raise BatchSizeError(f"the input {info.label!r} has a batch of {own}, another input one of {batch}; they must be equal.")
 
-    def _forward(self, whole: Mapping[str, Given], initial: Mapping[tuple[str, str], Array], part: slice) -> dict[str, Array]:
-        """Run some samples, filled up with zeros to the engine's batch; the filling is cut off again."""
+    def _forward(self, batches: Iterator[_Filled]) -> Iterator[dict[str, Array]]:
+        """Run batches one behind the other, and cut off what they were filled up with."""
+        now = next(batches, None)
+        while now is not None:
+            following = next(batches, None)
+            if following is not None and takes_ahead(self.engine):
+                self.engine.offer(following.inputs)
+            records = self.engine.forward(now.inputs, now.initial)
+            yield {id_: record[:, : now.count] for id_, record in records.items()}
+            now = following
+
+    def _filled(self, whole: Mapping[str, Given], initial: Mapping[tuple[str, str], Array], part: slice) -> _Filled:
+        """Take some samples, filled up with zeros to the engine's batch."""
         # Engines that take events take any batch: `part` is all of it.
         inputs = {id_: array if isinstance(array, Events) else array[:, part] for id_, array in whole.items()}
         count = next(iter(inputs.values())).shape[1]
@@ -339,8 +399,7 @@ class Session:
         if missing > 0:
             inputs = {id_: padded(array, 1, missing) for id_, array in inputs.items() if not isinstance(array, Events)}
             start = {key: padded(array, 0, missing) for key, array in start.items()}
-        records = self.engine.forward({id_: self._cast(a) for id_, a in inputs.items()}, {key: self._cast(a) for key, a in start.items()})
-        return {id_: record[:, :count] for id_, record in records.items()}
+        return _Filled({id_: self._cast(a) for id_, a in inputs.items()}, {key: self._cast(a) for key, a in start.items()}, count)
 
     def _samples(self, x: Mapping[str, Input] | Input) -> dict[str, Given]:
         """Check arrays of samples against the inputs: id -> [samples, T, *shape] (T missing where static)."""
@@ -374,6 +433,15 @@ class Session:
         dtype: npt.DTypeLike = getattr(self.engine, "dtype", np.float32)
         result: npt.NDArray[Any] = np.ascontiguousarray(array, dtype=dtype)
         return result
+
+
+@dataclass(frozen=True, eq=False)
+class _Filled:
+    """What an engine runs forward, and how many of its samples count."""
+
+    inputs: Mapping[str, Array]
+    initial: Initial
+    count: int
 
 
 def _sequence(given: Given, info: InputInfo) -> Given:

@@ -15,12 +15,18 @@ def train(
     folder: ProjectArgument,
     data: Annotated[Path, typer.Option("--data", help="An npz archive: x [samples, steps, …], or each input by name, and y [samples].")],
     epochs: Annotated[int, typer.Option("--epochs", help="How often to go through the data.")] = 1,
+    first_epoch: Annotated[
+        int,
+        typer.Option("--first-epoch", help="Epochs that earlier runs made with these data and this seed: orders of samples go on."),
+    ] = 0,
     lr: Annotated[float | None, typer.Option("--lr", help="Learning rate; by default the one of the compilation.")] = None,
     record: RecordOption = None,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Train a compiled project where it runs, and keep the weights in its folder.
+
+    What the optimiser keeps lies beside the weights: training again goes on where it stopped.
 
     Example: snnc train build/ --data digits.npz --epochs 5
     """
@@ -41,8 +47,8 @@ def train(
         names = [info.label for info in session.program.inputs]
         alone = len(names) == 1 and names[0] not in arrays
         x = pick(arrays, "x", data) if alone else {name: pick(arrays, name, data) for name in names}
-        history = session.fit(x, y, epochs=epochs, learning_rate=lr, seed=seed, callback=show)
-        session.save(folder / TRAINED)
+        history = session.fit(x, y, epochs=epochs, first_epoch=first_epoch, learning_rate=lr, seed=seed, callback=show)
+        session.save(folder / TRAINED, optimizer=True)
         session.keep()
         if record is not None:
             session.record_samples(x, record)
@@ -52,7 +58,7 @@ def train(
     if as_json:
         result_json({"loss": history.losses, "cycles": cycles, "seconds": history.seconds, "left_out": history.dropped})
         return
-    for epoch, (loss, seconds) in enumerate(zip(history.losses, history.seconds, strict=True), 1):
+    for epoch, (loss, seconds) in enumerate(zip(history.losses, history.seconds, strict=True), first_epoch + 1):
         result(f"epoch {epoch}: loss {loss:.4f}, {seconds:.1f} s")
     if cycles:
         result(f"a training step: {cycles['counted']:,.0f} cycles counted by the emulator, {cycles['predicted']:,.0f} predicted")

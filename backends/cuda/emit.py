@@ -64,5 +64,6 @@ def emit_cuda(program: StepProgram, folder: Path, steps: int | None = None, batc
     with whole_folder(folder) as beside:
         digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
         description = project_description(storage, sizes, digests, "cuda") | {"bytes_per_step": context["bytes_per_step"]}
+        description["memory"] |= context["memory"]
         write_file(beside / "project.json", (json.dumps(description, indent=1).encode(),))
     return folder

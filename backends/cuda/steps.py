@@ -143,7 +143,11 @@ class Steps:
         for op in self.program.backward:
             if isinstance(op, RecordAdjoint | InputGradient) and op.source.buffer == buffer:
                 some = self._return(op, port)
-                lines += [f"if (t + {op.source.delay} < run.steps) {{", *(f"  {line}" for line in some), "}"] if op.source.delay else some
+                lines += (
+                    [f"if (t + {op.source.delay} < run.steps + run.after) {{", *(f"  {line}" for line in some), "}"]
+                    if op.source.delay
+                    else some
+                )
         return lines
 
     def _return(self, op: RecordAdjoint | InputGradient, port: int) -> list[str]:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from snnc.backends.engine import Array, Initial
+from snnc.backends.engine import Array, Initial, OptimizerValues
 from snnc.backends.errors import NotTrainableError
+from snnc.backends.moments import moments
 from snnc.backends.reference.backward import run_backward
 from snnc.backends.reference.forward import run_forward
 from snnc.backends.reference.memory import Memory
@@ -90,6 +91,23 @@ class ReferenceEngine:
         """See :class:`~snnc.backends.engine.Engine`."""
         for name, value in values.items():
             self._parameters[name][...] = value
+
+    def get_optimizer(self) -> OptimizerValues:
+        """See :class:`~snnc.backends.engine.ResumableEngine`."""
+        state = self._optimizer
+        if state is None:
+            return OptimizerValues(0, {})
+        learned = {op.parameter: self._parameters[op.parameter] for op in self.program.update}
+        kept = {moment: state.kept(moment) for moment in moments(state.optimizer)}
+        copies = {m: {name: found.get(name, np.zeros_like(value)).copy() for name, value in learned.items()} for m, found in kept.items()}
+        return OptimizerValues(state.count, copies)
+
+    def set_optimizer(self, values: OptimizerValues) -> None:
+        """See :class:`~snnc.backends.engine.ResumableEngine`."""
+        assert self._optimizer is not None
+        self._optimizer.count = values.updates
+        for moment, found in values.moments.items():
+            self._optimizer.kept(moment).update({name: value.astype(self.dtype) for name, value in found.items()})
 
     def reset(self, batch: int, initial: Initial) -> None:
         """See :class:`~snnc.backends.engine.SteppingEngine`."""

@@ -19,6 +19,10 @@ class OptimizerState:
     first: dict[str, Array] = field(default_factory=dict)
     second: dict[str, Array] = field(default_factory=dict)
 
+    def kept(self, moment: str) -> dict[str, Array]:
+        """What is kept under a name of :func:`~snnc.backends.moments.moments`, by parameter."""
+        return {"moment1": self.first, "moment2": self.second}[moment]
+
     def begin(self) -> None:
         """Start an update: one for all parameters."""
         self.count += 1

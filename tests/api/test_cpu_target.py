@@ -69,3 +69,19 @@ def test_a_kept_project_is_opened_with_its_trained_weights(tmp_path):
     with snnc.open(tmp_path / "build") as session:
         for name, value in wanted.items():
             np.testing.assert_array_equal(session.state_dict()[name], value)
+
+
+def test_training_in_two_commands_is_training_in_one(command, tmp_path):
+    x, y = samples()
+    np.savez(tmp_path / "data.npz", x=x, y=y)
+    options = {"target": "cpu", "loss": "ce_count", "optimizer": "adam:0.01", "batch": 8}
+    weights = []
+    for name, runs in (("whole", [("--epochs", "2")]), ("parts", [("--epochs", "1"), ("--epochs", "1", "--first-epoch", "1")])):
+        snnc.compile(network(), output=tmp_path / name, **options).close()
+        for run in runs:
+            done = command("train", tmp_path / name, "--data", tmp_path / "data.npz", *run)
+            assert done.returncode == 0, done.stderr
+        with snnc.open(tmp_path / name) as session:
+            weights.append(session.state_dict())
+    for name, value in weights[0].items():
+        np.testing.assert_array_equal(value, weights[1][name])

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from nets import join, linear
+from resuming import assert_same_optimizer
 
 from snnc.backends.cpu.build import build_cpu
 from snnc.backends.cpu.emit import emit_cpu
@@ -67,6 +68,7 @@ def assert_same_training(engine, program, updates=5, rate=1e-2, **options):
         for parameter, value in parameters.items():
             np.testing.assert_allclose(updated[parameter], value, atol=2e-5, rtol=1e-5, err_msg=parameter)
         engine.set_parameters(parameters)
+    assert_same_optimizer(engine, reference)
 
 
 def assert_runs_and_trains_like_the_reference(engine, program):

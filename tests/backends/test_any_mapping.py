@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from indexed_nets import choosing, convolutional, shaping, sparse_recurrent
 from poplar_projects import BATCH, STEPS, Project, machine, several_inputs, spiking_recurrent
+from resuming import assert_same_optimizer
 from test_poplar_matches_reference import assert_same_records
 from wide import sampled
 
@@ -83,3 +84,4 @@ def test_random_placements_train_as_the_reference_does(tmp_path, make, optimizer
         for parameter, value in parameters.items():
             np.testing.assert_allclose(found[parameter], value, atol=1e-5, err_msg=parameter)
         engine.set_parameters(parameters)
+    assert_same_optimizer(engine, reference)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from indexed_nets import read_out, sparse, sparse_recurrent
 from nets import join
 from poplar_projects import BATCH, STEPS, Project, machine
+from resuming import assert_same_optimizer
 from test_poplar_matches_reference import assert_same_records
 from wide import sampled
 
@@ -67,6 +68,7 @@ def assert_trains_alike(case, engine):
         for name, value in parameters.items():
             np.testing.assert_allclose(found[name], value, atol=1e-5, err_msg=name)
         engine.set_parameters(parameters)
+    assert_same_optimizer(engine, reference)
 
 
 @settings(max_examples=8, deadline=None)

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 from poplar_projects import BATCH, CASES, STEPS, project
+from resuming import assert_same_optimizer
 
 from snnc.backends.errors import NotTrainableError
 from snnc.backends.native import NativeError
+
+pytestmark = pytest.mark.usefixtures("codelets_as_for_users")
 
 EXACT = [name for name in CASES if name != "drop"]
 TRAINED = [name for name in EXACT if name != "hostile"]
@@ -51,6 +54,7 @@ def test_five_training_steps_equal_those_of_the_reference(name):
             np.testing.assert_allclose(updated[parameter], value, atol=1e-5, err_msg=parameter)
         # Rounding that feeds back through spikes is not what is asked here: the next step starts from equal weights.
         engine.set_parameters(parameters)
+    assert_same_optimizer(engine, reference)
 
 
 def test_the_cases_cover_what_they_name():

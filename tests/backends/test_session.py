@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from nets import dense, join, linear, recurrent
+from resuming import assert_goes_on
 
 from snnc.backends import errors
 from snnc.backends.reference import ReferenceEngine
 from snnc.backends.session import Session
+from snnc.backends.weights import load_weights, save_weights
 from snnc.compiler.graph import Graph, Input, Layout, Output, Population, StateRef
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
@@ -243,6 +245,65 @@ def test_wrong_weights_change_nothing(change, error, text):
         session.load_state_dict(wrong)
     for name, value in session.state_dict().items():
         np.testing.assert_array_equal(value, before[name])
+
+
+@pytest.mark.parametrize("optimizer", [Adam(1e-2), SGD(1e-2, momentum=0.9), SGD(1e-2)], ids=["adam", "momentum", "sgd"])
+def test_training_goes_on_from_a_file_bit_for_bit(tmp_path, optimizer):
+    sessions = [trainable(classes=2, optimizer=optimizer) for _ in range(3)]
+    assert_goes_on(*sessions, separable(), tmp_path, batch=16)
+
+
+def test_weights_alone_start_the_optimiser_anew(tmp_path):
+    one, other, (x, y) = trainable(classes=2), trainable(classes=2), separable()
+    one.fit(x, y)
+    one.save(tmp_path / "whole.safetensors", optimizer=True)
+    other.load(tmp_path / "whole.safetensors", optimizer=False)
+    assert other.engine.get_optimizer().updates == 0
+    session_of(graph_of(classes=2)).load(tmp_path / "whole.safetensors")  # not trained: takes the weights
+    one.save(tmp_path / "weights.safetensors")
+    with pytest.raises(errors.OptimizerValuesError, match="missing: optimizer:updates"):
+        other.load(tmp_path / "weights.safetensors", optimizer=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda e: e.pop("optimizer:updates"), "missing: optimizer:updates"),
+        (lambda e: e.pop("optimizer:moment2:fc1.weight"), "missing: optimizer:moment2:fc1.weight"),
+        (lambda e: e.update({"optimizer:moment3:fc1.weight": np.zeros(1)}), "unexpected: optimizer:moment3"),
+        (lambda e: e.update({"optimizer:moment1:fc1.bias": np.zeros(9)}), r"\(9,\).*\(8,\)"),
+        (lambda e: e.update({"optimizer:moment1:fc1.bias": np.full(8, np.nan)}), "finite"),
+        (lambda e: e.update({"optimizer:updates": np.array([-1])}), "from 0 to"),
+        (lambda e: e.update({"optimizer:updates": np.array([2**40])}), "from 0 to"),
+        (lambda e: e.update({"optimizer:updates": np.array([1.5])}), "whole number"),
+    ],
+)
+def test_wrong_values_of_an_optimiser_change_nothing(tmp_path, change, text):
+    session, (x, y) = trainable(classes=2), separable()
+    session.fit(x, y)
+    session.save(tmp_path / "good.safetensors", optimizer=True)
+    entries = {name: np.array(value) for name, value in load_weights(tmp_path / "good.safetensors").items()}
+    change(entries)
+    save_weights(tmp_path / "bad.safetensors", {name: v + 1 if not name.startswith("optimizer:") else v for name, v in entries.items()})
+    before = session.state_dict()
+    with pytest.raises(errors.OptimizerValuesError, match=text):
+        session.load(tmp_path / "bad.safetensors")
+    for name, value in session.state_dict().items():
+        np.testing.assert_array_equal(value, before[name])
+
+
+def test_a_session_without_an_optimiser_has_none_to_save(tmp_path):
+    with pytest.raises(errors.OptimizerValuesError, match="without an optimizer"):
+        session_of(graph_of()).save(tmp_path / "w.safetensors", optimizer=True)
+    with pytest.raises(errors.OptimizerValuesError, match="does not show"):
+        trainable(batch=4).save(tmp_path / "w.safetensors", optimizer=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_first_epoch_below_0_is_refused():
+    x, y = separable()
+    with pytest.raises(errors.TrainingOptionError, match="first_epoch is -1"):
+        trainable(classes=2).fit(x, y, first_epoch=-1)
 
 
 def test_a_damaged_or_missing_file_is_refused(tmp_path):

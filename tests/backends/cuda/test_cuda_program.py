@@ -149,7 +149,7 @@ def test_inputs_in_device_memory_are_read_where_they_are(kind):
 
 def test_a_sequence_that_the_device_cannot_hold_is_refused_before_it_is_taken(tmp_path):
     folder = emit_cuda(program_of("recurrent"), tmp_path / "project")
-    engine = CudaEngine(build_host_check(folder, QUICK), folder, memory=1 << 20)
+    engine = CudaEngine(build_host_check(folder, QUICK), folder, device_memory=1 << 20)
     much = np.broadcast_to(np.zeros(1, np.float32), (1 << 12, 1 << 10, 6))
     with pytest.raises(MemoryNeededError, match=r"the device has 0\.0 GiB"):
         engine.forward({"x0": much}, {})
