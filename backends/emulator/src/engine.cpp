@@ -247,6 +247,14 @@ void Engine::writeTensor(const std::string &handle, const void *begin, const voi
   }
 }
 
+void Engine::readTensor(const std::string &handle, void *values) {
+  readTensor(handle, values, static_cast<char *>(values) + core::accessOf(*data_, handle, false).bytes * data_->replicas.size());
+}
+
+void Engine::writeTensor(const std::string &handle, const void *values) {
+  writeTensor(handle, values, static_cast<const char *>(values) + core::accessOf(*data_, handle, true).bytes * data_->replicas.size());
+}
+
 namespace core {
 namespace {
 /// A row of a remote buffer; throws where there is none.

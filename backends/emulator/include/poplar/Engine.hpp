@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iosfwd>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -69,6 +69,9 @@ public:
 
   void readTensor(const std::string &handle, void *begin, void *end);
   void writeTensor(const std::string &handle, const void *begin, const void *end);
+  /// Of older programs: as many bytes as the tensor has.
+  void readTensor(const std::string &handle, void *values);
+  void writeTensor(const std::string &handle, const void *values);
   template <class T> void writeTensor(const std::string &handle, ArrayRef<T> values) { writeTensor(handle, values.begin(), values.end()); }
   template <class T> void writeTensor(const std::string &handle, const std::vector<T> &values) { writeTensor(handle, ArrayRef<T>(values)); }
   template <class T> void readTensor(const std::string &handle, std::vector<T> &values) {
