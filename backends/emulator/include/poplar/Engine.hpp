@@ -15,6 +15,7 @@
 #include <poplar/Executable.hpp>
 #include <poplar/Graph.hpp>
 #include <poplar/OptionFlags.hpp>
+#include <poplar/ProfileValue.hpp>
 #include <poplar/Program.hpp>
 #include <poplar/StreamCallback.hpp>
 
@@ -96,6 +97,9 @@ public:
   void setPrintStream(std::ostream &stream) { setPrintTensorStream(stream); }
   void printProfileSummary(std::ostream &stream, const OptionFlags &options = {});
   void resetExecutionProfile();
+  /// Of older programs; both are the emulator's whole profile.
+  ProfileValue getGraphProfile() const;
+  ProfileValue getExecutionProfile() const { return getGraphProfile(); }
 
   /// Emulator extension.
   EmulatorProfile getEmulatorProfile() const;
