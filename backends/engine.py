@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -103,6 +103,18 @@ class GradientEngine(Protocol):
 
     def gradients(self) -> dict[str, Array]:
         """Parameter name -> gradient."""
+        ...
+
+
+@runtime_checkable
+class GatheringEngine(Protocol):
+    """An engine that can see the samples of an update in parts."""
+
+    def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
+        """Make one update from the gradients of all `parts`, inputs and targets as for :meth:`Engine.train_batch`; return the loss.
+
+        The loss is averaged over `samples`, which is how many the parts have together: the update is that of all of them at once.
+        """
         ...
 
 

@@ -171,6 +171,7 @@ class Session:
         learning_rate: float | Callable[[int], float] | None = None,
         shuffle: bool = True,
         seed: int = 0,
+        accumulate: int = 1,
         callback: Callable[[Progress], None] | None = None,
     ) -> History:
         """Train by backpropagation through time.
@@ -195,6 +196,9 @@ class Session:
             A number, or a function of the epoch (from `first_epoch`); the optimizer's by default.
         shuffle, seed
             Order of the samples: a new permutation each epoch, or as given.
+        accumulate
+            Parts that the samples of an update are run in, one after the other: gradients are summed, and the memory of a step is that
+            of a part. The update is that of the whole batch, up to rounding.
         callback
             Called after each batch.
 
@@ -213,9 +217,16 @@ class Session:
             epochs, training.batch_size(self.engine, count, batch), self.engine.batch is not None, shuffle, seed, first_epoch
         )
         rate = training.learning_rate(self.program.optimizer, learning_rate)
+        gathering = training.gathering(self.engine, accumulate)
+
+        def part(chosen: Array) -> tuple[dict[str, Array], Array]:
+            return self._batch(data, chosen), labels[chosen].astype(np.int64)
 
         def train(chosen: Array, epoch: int) -> float:
-            return self.engine.train_batch(self._batch(data, chosen), labels[chosen].astype(np.int64), rate(epoch))
+            parts = np.array_split(chosen, min(accumulate, len(chosen)))
+            if gathering is None:
+                return self.engine.train_batch(*part(chosen), rate(epoch))
+            return gathering.train_parts(map(part, parts), len(chosen), rate(epoch))
 
         return training.train(plan, count, train, callback)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from snnc.backends.cpu.build import build_cpu
@@ -28,7 +28,7 @@ class CpuEngine(SizedEngine):
 
     takes_events = True
     """Inputs may be :class:`~snnc.backends.events.Events`."""
-    _shapeless = ("resume", "autograd")
+    _shapeless = ("resume", "autograd", "gather", "whole")
 
     def __init__(self, library: Path, folder: Path, threads: int | None = None, memory: int | None = None) -> None:
         super().__init__(library, folder)
@@ -41,6 +41,21 @@ class CpuEngine(SizedEngine):
         """See :class:`~snnc.backends.engine.Engine`."""
         self._setting("autograd", 0)
         return super().forward(inputs, initial)
+
+    def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
+        """See :class:`~snnc.backends.engine.GatheringEngine`."""
+        self._setting("whole", samples)
+        loss, seen = 0.0, 0
+        try:
+            for inputs, target in parts:
+                first, seen = seen == 0, seen + len(target)
+                last = seen >= samples
+                self._setting("gather", {(True, True): 0, (True, False): 1, (False, False): 2, (False, True): 3}[first, last])
+                loss += self.train_batch(inputs, target, learning_rate)
+        finally:
+            self._setting("gather", 0)
+            self._setting("whole", 0)
+        return loss
 
     def run_forward(self, inputs: Mapping[str, Given]) -> dict[str, Array]:
         """Run a sequence and keep what :meth:`run_backward` reads, in a project whose loss is a ``GivenAdjoint``."""

@@ -76,7 +76,7 @@ def _loss(record: str | None) -> list[str]:
     label = "static_cast<std::size_t>(labels[static_cast<std::size_t>(b)])"
     return [
         "for (int b = w.first; b < w.first + w.count; ++b)",
-        f"  losses[b] = loss_of_sample({record}, d_{record}, steps, batch, b, {label});",
+        f"  losses[b] = loss_of_sample({record}, d_{record}, steps, averaged(), b, {label});",
     ]
 
 
