@@ -62,6 +62,7 @@ def compile(
     parts: int | None = None,
     memory: str | int | None = None,
     threads: int | None = None,
+    truncate: int | None = None,
 ) -> Session:
     """Compile a network for a target.
 
@@ -110,6 +111,9 @@ def compile(
         two checkpoints are kept, and steps run again before they run backward. Gradients are equal up to the order of sums.
     threads
         On the processor: how many; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all.
+    truncate
+        On the processor and the reference: truncated backpropagation through time. What steps that are a multiple of this number carry
+        over from the step before counts as a constant, as after PyTorch's ``detach``; the loss still reads every step.
 
     Raises
     ------
@@ -141,6 +145,7 @@ def compile(
         streaming=streaming,
         memory=memory,
         threads=threads,
+        truncate=truncate,
     )
     graph = as_graph(model, dt=dt, input_kind=input_kind)
     if output is None:

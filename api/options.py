@@ -74,9 +74,11 @@ class Options:
     """Bytes that a training step on the processor may take; None: all that it needs without checkpoints."""
     threads: int | None = None
     """Threads of a program on the processor; None: ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all."""
+    truncate: int | None = None
+    """Steps after which the gradient is cut; None: it flows through all steps."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "capacity", "parts", "memory", "threads"):
+        for name in ("steps", "batch", "capacity", "parts", "memory", "threads", "truncate"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
                 raise OptionValueError(f"{name} is {value}; it has to be 1 or more.")
@@ -90,6 +92,8 @@ class Options:
         for name in ("memory", "threads"):
             if getattr(self, name) is not None and self.target != CPU:
                 raise OptionValueError(f"{name} is for the target {CPU!r}; {self.target!r} has memory and threads of its own.")
+        if self.truncate is not None and self.target not in (CPU, REFERENCE):
+            raise OptionValueError(f"truncate is for the targets {CPU!r} and {REFERENCE!r}; {self.target!r} goes back through all steps.")
         if self.streaming not in STREAMING:
             raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
         if (self.parts or 1) > 1 and for_poptorch(self.target):
@@ -113,6 +117,7 @@ def options(
     streaming: str = "auto",
     memory: str | int | None = None,
     threads: int | None = None,
+    truncate: int | None = None,
 ) -> Options:
     """Make options from objects or from their names."""
     return Options(
@@ -131,6 +136,7 @@ def options(
         parts=parts,
         memory=parse_memory(memory),
         threads=threads,
+        truncate=truncate,
     )
 
 
@@ -241,6 +247,7 @@ def to_data(chosen: Options) -> dict[str, Any]:
         "parts": chosen.parts,
         "memory": chosen.memory,
         "threads": chosen.threads,
+        "truncate": chosen.truncate,
     }
 
 
@@ -264,6 +271,7 @@ def from_data(data: Mapping[str, Any]) -> Options:
         parts=data.get("parts"),
         memory=data.get("memory"),
         threads=data.get("threads"),
+        truncate=data.get("truncate"),
     )
 
 

@@ -65,7 +65,7 @@ class Collapse:
 def collapsed(storage: Storage) -> Collapse | None:
     """Return the readout of `storage.program` that can be collapsed; None where there is none."""
     program = storage.program
-    if program.optimizer is None or not isinstance(program.loss, CrossEntropyMeanMembrane):
+    if program.optimizer is None or program.truncate or not isinstance(program.loss, CrossEntropyMeanMembrane):
         return None
     target = next(o.record for o in program.outputs if o.id == program.loss_output)
     record = next(op for op in program.forward if isinstance(op, Record) and op.target == target)

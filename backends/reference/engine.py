@@ -11,7 +11,7 @@ import numpy.typing as npt
 from snnc.backends.engine import Array, Initial, OptimizerValues
 from snnc.backends.errors import NotTrainableError
 from snnc.backends.moments import moments
-from snnc.backends.reference.backward import run_backward
+from snnc.backends.reference.backward import forget_before, run_backward
 from snnc.backends.reference.forward import run_forward
 from snnc.backends.reference.memory import Memory
 from snnc.backends.reference.optimizers import OptimizerState
@@ -66,6 +66,8 @@ class ReferenceEngine:
         for t in reversed(range(memory.steps)):
             for op in program.backward:
                 run_backward(op, memory, t)
+            if program.truncate and t % program.truncate == 0:
+                forget_before(memory, t)
         learned = {name: f"d_{name}" for name in program.parameters if f"d_{name}" in program.buffers}
         return loss, {name: memory[gradient] for name, gradient in learned.items()}
 
