@@ -68,6 +68,9 @@ def compile_(
         typer.Option("--memory", metavar="BYTES", help="Target cpu: what a training step may take, as in 500M; steps run again."),
     ] = None,
     threads: Annotated[int | None, typer.Option("--threads", help="Target cpu: how many threads.")] = None,
+    truncate: Annotated[
+        int | None, typer.Option("--truncate", metavar="K", help="Targets cpu and reference: cut the gradient every K steps.")
+    ] = None,
     data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to measure how often neurons fire.")] = None,
     input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
     estimate_only: Annotated[bool, typer.Option("--estimate-only", help="Plan and predict; write nothing.")] = False,
@@ -119,6 +122,7 @@ def compile_(
         threads,
         overlap_host_io,
         num_io_tiles,
+        truncate,
     )
     _check_estimate(estimate_only, run=run, strategy=strategy, activity=activity)
     if output is not None:
