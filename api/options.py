@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, get_args
 
 from snnc.compiler.graph_data import surrogate_from_data, surrogate_to_data
 from snnc.compiler.losses import Loss, parse_loss
 from snnc.compiler.optimizers import SGD, Adam, Optimizer
-from snnc.compiler.plan import Mode, Recompute, Streaming
+from snnc.compiler.plan import Mode, Precision, Recompute, Streaming
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiler.surrogates import parse_surrogate
 from snnc.errors import OptionValueError, UnknownOptimizerError
@@ -27,6 +27,7 @@ POPTORCH = "poptorch"
 """The target that is a package for PopTorch; ``poptorch:MACHINE`` names the machine that it is placed on."""
 OPTIONS_FILE = "model/options.json"
 """Where a project keeps the options that it was compiled with."""
+PRECISIONS = get_args(Precision)
 UNPLACED = (REFERENCE, CPU, CUDA)
 """Targets without tiles: there is no plan."""
 
@@ -72,6 +73,8 @@ class Options:
     streaming: Streaming = "auto"
     memory: int | None = None
     """Bytes that a training step on the processor may take; None: all that it needs without checkpoints."""
+    precision: Precision = "float32"
+    """Of the factors of dense backward products; sums are float32."""
     threads: int | None = None
     """Threads of a program on the processor; None: ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all."""
 
@@ -91,6 +94,10 @@ class Options:
             if getattr(self, name) is not None and self.target not in targets:
                 where = " and ".join(map(repr, targets))
                 raise OptionValueError(f"{name} is for the target {where}; {self.target!r} has memory and threads of its own.")
+        if self.precision not in PRECISIONS:
+            raise OptionValueError(f"precision is {self.precision!r}; it is one of {', '.join(PRECISIONS)}.")
+        if self.precision != "float32" and self.target != CUDA:
+            raise OptionValueError(f"precision {self.precision!r} is for the target {CUDA!r}; {self.target!r} computes in float32.")
         if self.streaming not in STREAMING:
             raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
         if (self.parts or 1) > 1 and for_poptorch(self.target):
@@ -114,6 +121,7 @@ def options(
     streaming: str = "auto",
     memory: str | int | None = None,
     threads: int | None = None,
+    precision: str = "float32",
 ) -> Options:
     """Make options from objects or from their names."""
     return Options(
@@ -132,6 +140,7 @@ def options(
         parts=parts,
         memory=parse_memory(memory),
         threads=threads,
+        precision=precision,  # type: ignore[arg-type]  # as mode
     )
 
 
@@ -242,6 +251,7 @@ def to_data(chosen: Options) -> dict[str, Any]:
         "parts": chosen.parts,
         "memory": chosen.memory,
         "threads": chosen.threads,
+        "precision": chosen.precision,
     }
 
 
@@ -265,6 +275,7 @@ def from_data(data: Mapping[str, Any]) -> Options:
         parts=data.get("parts"),
         memory=data.get("memory"),
         threads=data.get("threads"),
+        precision=data.get("precision", "float32"),
     )
 
 

@@ -58,9 +58,12 @@ def compile_(
     ] = "auto",
     memory: Annotated[
         str | None,
-        typer.Option("--memory", metavar="BYTES", help="Target cpu: what a training step may take, as in 500M; steps run again."),
+        typer.Option("--memory", metavar="BYTES", help="Targets cpu, cuda: what a training step may take, as in 500M."),
     ] = None,
     threads: Annotated[int | None, typer.Option("--threads", help="Target cpu: how many threads.")] = None,
+    precision: Annotated[
+        str, typer.Option("--precision", help="Target cuda: float32, or bfloat16 factors of dense backward products.")
+    ] = "float32",
     data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to measure how often neurons fire.")] = None,
     input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
     estimate_only: Annotated[bool, typer.Option("--estimate-only", help="Plan and predict; write nothing.")] = False,
@@ -110,6 +113,7 @@ def compile_(
         streaming,
         memory,
         threads,
+        precision,
     )
     _check_estimate(estimate_only, run=run, strategy=strategy, activity=activity)
     if output is not None:
