@@ -20,7 +20,7 @@ from snnc.backends.project import whole_folder
 from snnc.compiler.graph import Graph, Input, Kind
 from snnc.compiler.losses import Loss
 from snnc.compiler.optimizers import Optimizer
-from snnc.compiler.plan import Mode, Precision, Recompute, Streaming
+from snnc.compiler.plan import Mode, Overlap, Precision, Recompute, Streaming
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.surrogate import Surrogate
 from snnc.data import read_arrays
@@ -62,6 +62,8 @@ def compile(
     parts: int | None = None,
     memory: str | int | None = None,
     threads: int | None = None,
+    overlap_host_io: Overlap = "auto",
+    num_io_tiles: int | None = None,
     precision: Precision = "float32",
 ) -> Session:
     """Compile a network for a target.
@@ -111,6 +113,11 @@ def compile(
         those between two checkpoints are kept, and steps run again before they run backward. Gradients are equal up to the order of sums.
     threads
         On the processor: how many; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all.
+    overlap_host_io
+        On a machine: whether the inputs of the next step come while this one runs, onto tiles set aside for that: ``"on"``, ``"off"``, or
+        ``"auto"``, where the step is predicted to be faster then. Results are equal.
+    num_io_tiles
+        How many tiles of each chip are set aside; by default as many as are predicted to be best.
     precision
         On a GPU: ``"bfloat16"`` rounds the factors of the dense backward products, which then run on tensor cores; sums, states and
         parameters are float32.
@@ -145,6 +152,8 @@ def compile(
         streaming=streaming,
         memory=memory,
         threads=threads,
+        overlap_host_io=overlap_host_io,
+        num_io_tiles=num_io_tiles,
         precision=precision,
     )
     graph = as_graph(model, dt=dt, input_kind=input_kind)

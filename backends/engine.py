@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import numpy.typing as npt
 
@@ -104,6 +104,26 @@ class GradientEngine(Protocol):
     def gradients(self) -> dict[str, Array]:
         """Parameter name -> gradient."""
         ...
+
+
+@runtime_checkable
+class AheadEngine(Protocol):
+    """An engine that takes the inputs of a batch while it runs the one before."""
+
+    @property
+    def takes_ahead(self) -> bool:
+        """Whether it gains by that."""
+        ...
+
+    def offer(self, inputs: Mapping[str, Array], target: Array | None = None) -> None:
+        """Give the batch that follows the next one: with a `target`, of training. The next one but one that is run with the very
+        same objects takes them as they were when they were offered; any other batch may be run in its stead."""
+        ...
+
+
+def takes_ahead(engine: Engine) -> TypeGuard[AheadEngine]:
+    """Tell whether an engine gains by batches that are offered before they run."""
+    return isinstance(engine, AheadEngine) and engine.takes_ahead
 
 
 @runtime_checkable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,21 +65,25 @@ def learning_rate(optimizer: Optimizer, wanted: float | Callable[[int], float] |
     return rate
 
 
-def train(plan: Schedule, count: int, step: Callable[[Array, int], float], callback: Callable[[Progress], None] | None) -> History:
-    """Call ``step(indices, epoch)`` for every batch of every epoch."""
-    generator = np.random.default_rng(plan.seed)
+def train(
+    plan: Schedule,
+    count: int,
+    step: Callable[[Array, int, Array | None], float],
+    callback: Callable[[Progress], None] | None,
+) -> History:
+    """Call ``step(indices, epoch, following)`` for every batch of every epoch, with the indices of the batch that follows (None: none)."""
     used = count - count % plan.batch if plan.full_batches_only else count
     history = History(dropped=count - used)
     starts = range(0, used, plan.batch)
-    for _ in range(plan.first_epoch if plan.shuffle else 0):
-        generator.permutation(count)
+    batches = _batches(plan, count, [slice(at, min(at + plan.batch, used)) for at in starts])
+    following = next(batches, None)
     for epoch in range(plan.first_epoch, plan.first_epoch + plan.epochs):
         began = time.perf_counter()
-        order = generator.permutation(count) if plan.shuffle else np.arange(count)
         losses, sizes = [], []
-        for number, at in enumerate(starts):
-            chosen = order[at : min(at + plan.batch, used)]
-            losses.append(step(chosen, epoch))
+        for number in range(len(starts)):
+            chosen, following = following, next(batches, None)
+            assert chosen is not None, "there are as many batches as epochs have"
+            losses.append(step(chosen, epoch, following))
             sizes.append(len(chosen))
             if callback is not None:
                 callback(Progress(epoch - plan.first_epoch, plan.epochs, number, len(starts), losses[-1]))
@@ -87,3 +91,13 @@ def train(plan: Schedule, count: int, step: Callable[[Array, int], float], callb
         history.losses.append(float(np.average(losses, weights=sizes)))
         history.seconds.append(time.perf_counter() - began)
     return history
+
+
+def _batches(plan: Schedule, count: int, parts: Sequence[slice]) -> Iterator[Array]:
+    """Indices of every batch of every epoch."""
+    generator = np.random.default_rng(plan.seed)
+    for _ in range(plan.first_epoch if plan.shuffle else 0):
+        generator.permutation(count)
+    for _ in range(plan.epochs):
+        order = generator.permutation(count) if plan.shuffle else np.arange(count)
+        yield from (order[part] for part in parts)

@@ -56,6 +56,13 @@ def compile_(
             help="What may wait outside the tiles where nothing fits: inputs; what segments begin with; their states: auto.",
         ),
     ] = "auto",
+    overlap_host_io: Annotated[
+        str,
+        typer.Option(
+            "--overlap-host-io", metavar="auto|on|off", help="The next step's inputs come while this one runs, onto tiles set aside: auto."
+        ),
+    ] = "auto",
+    num_io_tiles: Annotated[int | None, typer.Option("--num-io-tiles", help="How many tiles of each chip are set aside for that.")] = None,
     memory: Annotated[
         str | None,
         typer.Option("--memory", metavar="BYTES", help="Targets cpu, cuda: what a training step may take, as in 500M."),
@@ -113,6 +120,8 @@ def compile_(
         streaming,
         memory,
         threads,
+        overlap_host_io,
+        num_io_tiles,
         precision,
     )
     _check_estimate(estimate_only, run=run, strategy=strategy, activity=activity)

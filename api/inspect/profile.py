@@ -15,6 +15,8 @@ CODES: Final[Mapping[str, str]] = {
     "recompute: relays": r"F1\b",
     "recompute: windows": r"F1b\b",
     "recompute: neurons": r"F2\b",
+    "forward: labels from I/O tiles": r"F0 labels\b",
+    "forward: inputs from I/O tiles": r"F0 inputs\b",
     "forward: initial states": r"F0 initial\b",
     "forward: relays": r"F1\b",
     "forward: windows": r"F1b\b",

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from snnc.backends.emulator.objects import all_of, compiled, headers_of, source_key
 from snnc.backends.emulator.toolchain import (
     cache_dir,
     common_flags,
     compiler,
     compiler_version,
     digest,
+    kept,
     machine_id,
     publish,
     run_compiler,
@@ -26,14 +27,18 @@ SOURCES: Final = (
     "neurons.cpp",
     "cpu_session.cpp",
     "snnc_abi.cpp",
+    "snnc_files.cpp",
     "products.cpp",
     "dense.cpp",
     "values.cpp",
     "wiring.cpp",
     "maximum.cpp",
+    "windows.cpp",
     "convolution.cpp",
     "readout.cpp",
 )
+OWN: Final = ("network.cpp", "neurons.cpp")
+"""Those that differ between projects."""
 FLAGS: Final = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math")
 EQUATION_FLAGS: Final = ("-ffp-contract=off",)
 LIBRARY: Final = "libsnnc_project.so"
@@ -62,46 +67,15 @@ def build_cpu(folder: Path, flags: Sequence[str] = ()) -> Path:
     command = compiler()
     every = (*common_flags(command), *FLAGS, *_openmp(command), *flags)
     identity = [*command, compiler_version(command), *every, *EQUATION_FLAGS, machine_id()]
-    headers = {path.name: path.read_bytes() for path in sorted(folder.glob("*.h*"))}
-    keys = {name: digest([*identity, name, (folder / name).read_bytes(), *included(folder / name, headers)]) for name in SOURCES}
-    library = cache_dir() / f"cpu-{digest([*identity, *keys.values()])}"
-    if not (library / LIBRARY).exists():
-        with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-            objects = list(pool.map(lambda name: _object(folder / name, keys[name], command, every), SOURCES))
-        scratch = scratch_beside(library)
-        try:
-            run_compiler([*command, *every, "-shared", *map(str, objects), "-o", str(scratch / LIBRARY)], LIBRARY)
-            publish(scratch, library)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    return library / LIBRARY
+    headers = headers_of(folder)
+    keys = {name: source_key(folder / name, headers, identity) for name in SOURCES}
+    own = {name: [*command, *every, *(EQUATION_FLAGS if name == "neurons.cpp" else ())] for name in SOURCES}
 
+    def build(to: Path) -> None:
+        objects = all_of([partial(compiled, folder / name, keys[name], own[name], shared=name not in OWN) for name in SOURCES])
+        run_compiler([*command, *every, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
-def included(source: Path, headers: dict[str, bytes]) -> list[str | bytes]:
-    """Names and contents of the project's headers that a source includes, directly or not."""
-    waiting, found = [source.read_bytes()], {}
-    while waiting:
-        text = waiting.pop()
-        for name, content in headers.items():
-            if name not in found and f'#include "{name}"'.encode() in text:
-                found[name] = content
-                waiting.append(content)
-    return [part for name in sorted(found) for part in (name, found[name])]
-
-
-def _object(source: Path, key: str, command: Sequence[str], flags: Sequence[str]) -> Path:
-    """Return the object of a source, compiled when it was never compiled before."""
-    target = cache_dir() / f"object-{key}"
-    output = target / f"{source.stem}.o"
-    if not output.exists():
-        own = EQUATION_FLAGS if source.name == "neurons.cpp" else ()
-        scratch = scratch_beside(target)
-        try:
-            run_compiler([*command, *flags, *own, "-c", str(source), "-o", str(scratch / output.name)], source.name)
-            publish(scratch, target)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    return output
+    return kept(f"cpu-{digest([*identity, *keys.values()])}", LIBRARY, build)
 
 
 def _openmp(command: Sequence[str]) -> tuple[str, ...]:

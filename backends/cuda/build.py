@@ -9,11 +9,12 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.cpu.build import included
 from snnc.backends.cuda.errors import CHECK_ON_HOST, NvccMissingError
+from snnc.backends.emulator.objects import all_of, compiled, headers_of, source_key
 from snnc.backends.emulator.toolchain import (
     cache_dir,
     common_flags,
@@ -21,6 +22,7 @@ from snnc.backends.emulator.toolchain import (
     compiler_version,
     digest,
     first_errors,
+    kept,
     machine_id,
     publish,
     run_compiler,
@@ -28,7 +30,7 @@ from snnc.backends.emulator.toolchain import (
 )
 from snnc.compiler.errors import BuildError
 
-SOURCES: Final = ("network.cu", "cuda_session.cpp", "snnc_abi.cpp")
+SOURCES: Final = ("network.cu", "cuda_session.cpp", "snnc_abi.cpp", "snnc_files.cpp")
 FLAGS: Final = ("-O3", "-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
 """Equations round as they are written: products ask for fused multiplications by name."""
 HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-U_FORTIFY_SOURCE", "-DSNNC_ON_HOST")
@@ -106,18 +108,14 @@ def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
     command = compiler()
     every = [*command, *common_flags(command), *HOST_FLAGS, *flags]
     identity = [*every, compiler_version(command), machine_id()]
-    headers = {path.name: path.read_bytes() for path in sorted(folder.glob("*.h*"))}
-    keys = {name: digest([*identity, (folder / name).read_bytes(), *included(folder / name, headers)]) for name in SOURCES}
-    target = cache_dir() / f"cuda-host-{digest([*identity, *keys.values()])}"
-    if not (target / LIBRARY).exists():
-        objects = [_object(folder / name, keys[name], every) for name in SOURCES]
-        scratch = scratch_beside(target)
-        try:
-            run_compiler([*every, "-shared", *map(str, objects), "-o", str(scratch / LIBRARY)], LIBRARY)
-            publish(scratch, target)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    return target / LIBRARY
+    headers = headers_of(folder)
+    keys = {name: source_key(folder / name, headers, identity) for name in SOURCES}
+
+    def build(to: Path) -> None:
+        objects = all_of([partial(compiled, folder / name, keys[name], [*every, "-x", "c++"]) for name in SOURCES])
+        run_compiler([*every, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
+
+    return kept(f"cuda-host-{digest([*identity, *keys.values()])}", LIBRARY, build)
 
 
 def resources(library: Path) -> list[KernelResources]:
@@ -142,20 +140,6 @@ def read_resources(said: str) -> list[KernelResources]:
             stack, stores, loads = map(int, memory.groups())
             found.append(KernelResources(name.group(1), int(registers.group(1)), stores, loads, stack))
     return found
-
-
-def _object(source: Path, key: str, command: Sequence[str]) -> Path:
-    """Return the object of a source, compiled when it was never compiled before."""
-    target = cache_dir() / f"object-{key}"
-    output = target / f"{source.stem}.o"
-    if not output.exists():
-        scratch = scratch_beside(target)
-        try:
-            run_compiler([*command, "-x", "c++", "-c", str(source), "-o", str(scratch / output.name)], source.name)
-            publish(scratch, target)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    return output
 
 
 def _contents(folder: Path) -> list[str | bytes]:

@@ -13,16 +13,14 @@ from pathlib import Path
 
 from snnc.backends.emulator.toolchain import (
     EMULATOR,
-    alone,
     cache_dir,
     common_flags,
     compiler,
     compiler_version,
     digest,
+    kept,
     machine_id,
-    publish,
     run_compiler,
-    scratch_beside,
 )
 
 __all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "library", "prefix"]
@@ -66,11 +64,10 @@ def prefix() -> Path:
 
 
 @lru_cache(maxsize=8)
-def _prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: str) -> Path:
+def _prefix(command: tuple[str, ...], chosen: tuple[str, ...], _cache: str) -> Path:
     flags = [*common_flags(command), *chosen]
     key = digest([*_contents(*PREFIX), *command, compiler_version(command), *flags, machine_id(), sys.executable, str(EMULATOR)])
-    target = Path(cache) / f"emulator-{key}"
-    return _once(target, "libpoplar.so", lambda scratch: _build(scratch, command, flags))
+    return _kept(f"emulator-{key}", "libpoplar.so", lambda scratch: _build(scratch, command, flags))
 
 
 def complete_prefix() -> Path:
@@ -86,23 +83,12 @@ def _complete_prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: s
     base = _prefix(command, chosen, cache)
     flags = [*common_flags(command), *chosen]
     key = digest([*_contents("include", "src", "poplibs", "cmake"), *command, compiler_version(command), *flags, machine_id(), str(base)])
-    target = Path(cache) / f"emulator-poplibs-{key}"
-    return _once(target, "libpoplibs.so", lambda scratch: _build_libraries(scratch, base, command, flags))
+    return _kept(f"emulator-poplibs-{key}", "libpoplibs.so", lambda scratch: _build_libraries(scratch, base, command, flags))
 
 
-def _once(target: Path, library: str, build: Callable[[Path], None]) -> Path:
-    """Fill `target` with what `build` puts into a folder, unless it holds `library` already."""
-    if (target / "lib" / library).exists():
-        return target
-    with alone(target):
-        if not (target / "lib" / library).exists():
-            scratch = scratch_beside(target)
-            try:
-                build(scratch)
-                publish(scratch, target)
-            finally:
-                shutil.rmtree(scratch, ignore_errors=True)
-    return target
+def _kept(name: str, library: str, build: Callable[[Path], None]) -> Path:
+    """Return the prefix `name`, which holds `library` when it is whole."""
+    return kept(name, f"lib/{library}", build, shared=True).parents[1]
 
 
 def _build_libraries(folder: Path, base: Path, command: Sequence[str], flags: Sequence[str]) -> None:
@@ -158,6 +144,12 @@ def _compile_all(objects: Path, sources: Path, command: Sequence[str], flags: Se
         return list(pool.map(compile_one, sorted(sources.glob("*.cpp"))))
 
 
+def link_flags(complete: bool = False) -> list[str]:
+    """Return what links the emulator, with PopLibs when `complete`."""
+    lib = (complete_prefix() if complete else prefix()) / "lib"
+    return [f"-L{lib}", *(["-lpoplibs"] if complete else []), "-lpoplar", f"-Wl,-rpath,{lib}"]
+
+
 def compile_program(
     sources: Sequence[Path], output: Path, shared: bool = False, flags: Sequence[str] = ("-O2",), *,
     libraries: Sequence[str] = (), complete: bool = False,
@@ -185,8 +177,7 @@ def compile_program(
         With the compiler's first errors.
     """
     command = compiler()
-    lib = (complete_prefix() if complete else prefix()) / "lib"
-    link = [f"-L{lib}", *(["-lpoplibs"] if complete else []), "-lpoplar", f"-Wl,-rpath,{lib}", *libraries]
+    link = [*link_flags(complete), *libraries]
     kind = ["-shared"] if shared else []
     names = [str(s) for s in sources]
     run_compiler(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -34,6 +35,9 @@ from snnc.backends.emulator.toolchain import (
 DEFAULT_FLAGS = "-O2 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off"
 # The names by which discovery finds and calls compute() whether or not the file itself calls it.
 KEEP_COMPUTE = "-Dcompute=__attribute__((used)) compute"
+
+NAMED_ELEMENTS = re.compile(r"request for member .[xyzw]. in |illegal vector component|member reference base type")
+"""What a compiler says of ``v.x`` where v is a vector of its own: classes have such members, and are slower."""
 
 
 def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> Path:
@@ -84,15 +88,20 @@ def _own_text() -> bytes:
 def _build(source: Path, folder: Path, command: Sequence[str], library: Path, clang: bool) -> None:
     output = folder / "codelets.so"
     debug = ["-gdwarf-4", "-fno-eliminate-unused-debug-types", "-fno-semantic-interposition"]
-    debug += ["-fstandalone-debug"] if clang else []
+    debug += ["-fstandalone-debug"] if clang else ["-fno-var-tracking"]  # of debug information only types are read
     link = ["-shared", str(library), f"-Wl,-rpath,{library.parent}"]
-    run_compiler([*command, *debug, str(source), "-o", str(output), *link], source.name)
+    from snnc.compiler.errors import BuildError  # not needed when the cache has the table
+
+    try:
+        run_compiler([*command, *debug, str(source), "-o", str(output), *link], source.name)
+    except BuildError as error:
+        if not NAMED_ELEMENTS.search(str(error)):
+            raise
+        run_compiler([*command, "-DSNNC_VECTOR_CLASSES", *debug, str(source), "-o", str(output), *link], source.name)
     from snnc.backends.emulator.dwarf import vertex_types  # not needed when the cache has the table
 
     types = vertex_types(output)
     if not types:
-        from snnc.compiler.errors import BuildError
-
         raise BuildError(f"{source.name} holds no class derived from poplar::Vertex or poplar::MultiVertex")
     lines = ["popc\t1", "library\tcodelets.so"]
     for vertex in types:

@@ -6,6 +6,10 @@ import re
 from pathlib import Path
 
 SUPERVISOR = re.compile(r"__attribute__\s*\(\(\s*target\s*\(\s*\"(?:supervisor|worker)\"\s*\)\s*\)\)")
+EXT_VECTOR = re.compile(
+    r"typedef\s+([\w ]+?)\s+(\w+)\s+__attribute__\s*\(\(\s*(?:__)?ext_vector_type(?:__)?\s*\(\s*(\w+)\s*\)\s*\)\)\s*;"
+    r"|using\s+(\w+)\s*=\s*([\w ]+?)\s+__attribute__\s*\(\(\s*(?:__)?ext_vector_type(?:__)?\s*\(\s*(\w+)\s*\)\s*\)\)\s*;"
+)
 LONG = re.compile(r"\blong\b(?:\s+(long|double)\b)?(\s+int\b)?")
 CAPTURE_DEFAULT = re.compile(r"\[\s*[=&]\s*(?:,\s*|(?=\]))")
 LINE_MARKER = re.compile(r'# (\d+) "((?:\\.|[^"\\])*)"')
@@ -17,14 +21,17 @@ TEXT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*
 def portable(text: str) -> str:
     """Return codelets without what only an IPU's compiler knows, line by line where they were.
 
-    `long` has 32 bits on an IPU, so it becomes `int`; attributes that choose between worker and supervisor code go.
+    `long` has 32 bits on an IPU, so it becomes `int`; attributes that choose between worker and supervisor code go,
+    vectors in Clang's manner become classes.
 
     Examples
     --------
     >>> portable('unsigned long a; long long b; __attribute__((target("supervisor"))) void f(); // long')
     'unsigned int a; long long b;  void f(); // long'
+    >>> portable("typedef float f2 __attribute__((ext_vector_type(2)));")
+    'using f2 = snnc_vector<float, 2>;'
     """
-    text = SUPERVISOR.sub(_blank, text)
+    text = EXT_VECTOR.sub(_as_class, SUPERVISOR.sub(_blank, text))
     made, at = [], 0
     for match in TEXT.finditer(text):
         made += [_shorten(text[at : match.start()]), match.group()]
@@ -34,6 +41,11 @@ def portable(text: str) -> str:
 
 def _blank(match: re.Match[str]) -> str:
     return "\n" * match.group().count("\n")
+
+
+def _as_class(match: re.Match[str]) -> str:
+    element, name, size, other_name, other_element, other_size = match.groups()
+    return f"using {name or other_name} = snnc_vector<{element or other_element}, {size or other_size}>;" + _blank(match)
 
 
 def _shorten(code: str) -> str:

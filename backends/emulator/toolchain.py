@@ -11,8 +11,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
 
@@ -139,6 +139,37 @@ def alone(target: Path) -> Iterator[None]:
     with (target.parent / f".{target.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def kept(name: str, file: str, build: Callable[[Path], None], shared: bool = False) -> Path:
+    """Return `file` of the folder `name` in the cache, which `build` fills when it is not there.
+
+    Parameters
+    ----------
+    name
+        Holds a digest of everything that the file depends on.
+    file
+        Path of what is wanted in that folder; `build` may leave other files there too.
+    build
+        Gets an empty folder.
+    shared
+        Whether others are likely to want the same at the same time: one builds it, and they wait.
+    """
+    target = cache_dir() / name
+    if not (target / file).exists():
+        with alone(target) if shared else nullcontext():
+            if not (target / file).exists():
+                _fill(target, build)
+    return target / file
+
+
+def _fill(target: Path, build: Callable[[Path], None]) -> None:
+    scratch = scratch_beside(target)
+    try:
+        build(scratch)
+        publish(scratch, target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def scratch_beside(target: Path) -> Path:

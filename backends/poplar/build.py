@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.emulator.build import compile_program, compiler, prefix
-from snnc.backends.emulator.toolchain import cache_dir, compiler_version, digest, machine_id, publish, scratch_beside
+from snnc.backends.emulator.objects import Sources, build_project
 
-SOURCES: Final = ("host.cpp", "snnc_abi.cpp")
+SOURCES: Final = Sources(
+    "host.cpp",
+    "program.hpp",
+    (
+        "layout.cpp",
+        "gradient_windows.cpp",
+        "indexed.cpp",
+        "poplar_session.cpp",
+        "staging.cpp",
+        "streaming.cpp",
+        "vertices.cpp",
+        "snnc_abi.cpp",
+        "snnc_files.cpp",
+    ),
+)
 LIBRARY: Final = "libsnnc_project.so"
 TABLES: Final = "plan.bin"
 SMALL_TABLES: Final = 64 * 1024
@@ -29,16 +41,9 @@ def build_poplar(folder: Path) -> Path:
         The compiler refuses the project.
     """
     folder = Path(folder)
-    command = compiler()
-    flags = ["-O0" if (folder / TABLES).stat().st_size <= SMALL_TABLES else "-O1"]
-    sources = [path.read_bytes() for path in (*(folder / name for name in SOURCES), *sorted(folder.glob("*.h*")))]
-    key = digest([*sources, *command, compiler_version(command), *flags, machine_id(), str(prefix())])
-    target = cache_dir() / f"project-{key}"
-    if not (target / LIBRARY).exists():
-        scratch = scratch_beside(target)
-        try:
-            compile_program([folder / name for name in SOURCES], scratch / LIBRARY, shared=True, flags=flags)
-            publish(scratch, target)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    return target / LIBRARY
+    return build_project(folder, SOURCES, LIBRARY, own_level(folder))
+
+
+def own_level(folder: Path) -> str:
+    """Return how hard to optimise a project's own source."""
+    return "-O0" if (folder / TABLES).stat().st_size <= SMALL_TABLES else "-O1"

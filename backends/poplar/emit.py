@@ -14,6 +14,7 @@ import jinja2
 from snnc.backends.names import c_string, comment_text
 from snnc.backends.native import ABI_VERSION, PROJECT_FORMAT, SHARED_SOURCES
 from snnc.backends.poplar.backward import add_backward
+from snnc.backends.poplar.build import SOURCES
 from snnc.backends.poplar.forward import add_forward
 from snnc.backends.poplar.gradient_windows import HELPERS, REDUCE, add_gradient_windows
 from snnc.backends.poplar.indexed import add_indexed, table_count
@@ -38,13 +39,11 @@ from snnc.compiler.mapping.streaming import ROW_BYTES
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
 
+PARTS: Final = ("layout", "gradient_windows", "indexed", "poplar_session", "staging", "streaming", "vertices")
+"""The parts of a host program that no network changes, each a header and a source."""
 POPLAR: Final = (
-    "layout.hpp",
-    "gradient_windows.hpp",
-    "indexed.hpp",
-    "poplar_session.hpp",
-    "streaming.hpp",
-    "vertices.hpp",
+    *(f"{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")),
+    "program.hpp",
     "codelets.cpp",
     "host.cpp",
     "CMakeLists.txt",
@@ -168,6 +167,7 @@ def network_context(net: Network, assembly: Assembly, lines: list[str]) -> Body:
     labels = {t.split('"')[1] for t in assembly.tensors if t.startswith("tensor(")}
     return {
         "title": comment_text(net.program.name),
+        "sources": SOURCES.all,
         "summary": f"{plan.steps} steps, batch {plan.batch}, for {comment_text(target.name)} ({target.chips} x {target.tiles_per_chip})",
         "plan": plan,
         "training": "true" if net.training else "false",

@@ -76,15 +76,23 @@ def optimizer_context(optimizer: Optimizer | None) -> Body:
 def programs(net: Network, assembly: Assembly) -> list[str]:
     """The engine's programs, as C++: refresh, forward, training step."""
     lines, start = sequences(net, assembly), start_program(net)
+    first = "" if net.plan.overlap is None else "fetch_next(), "
     if not net.training:
-        return [*lines, f"return {{{start}, forward}};"]
+        return [*lines, f"return {{{first}{start}, forward}};"]
     losses = ", ".join(f"Execute({name})" for name in loss_sets(net))
-    update = ", ".join([*gradient_sums(net), "Execute(update_parameters)"])
+    update = ", ".join([*fetched(net, "update"), *gradient_sums(net), "Execute(update_parameters)"])
+    backward = ", ".join([*fetched(net, "backward"), "backward"])
     return [
         *lines,
-        f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), backward, {update}, refresh}};",
-        f"return {{{start}, forward, train}};",
+        *(['hand_over(load_labels, "F0 labels from I/O tiles");'] if first else []),
+        f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), {backward}, {update}, refresh}};",
+        f"return {{{first}{start}, forward, train}};",
     ]
+
+
+def fetched(net: Network, part: str) -> list[str]:
+    """C++ programs that send for the inputs of the next step, where they do so in front of `part`."""
+    return ["fetch_next()"] if net.plan.overlap is not None and net.plan.overlap.beside == part else []
 
 
 def start_program(net: Network) -> str:
@@ -143,31 +151,36 @@ def _relays_first(net: Network) -> list[str]:
 
 def _forward(net: Network, assembly: Assembly) -> list[str]:
     """All iterations; with recompute, what the next segment begins with is kept where a segment ends."""
+    handed = ['hand_over(load_inputs, "F0 inputs from I/O tiles");'] if net.plan.overlap is not None else []
+    loaded = [
+        *handed,
+        *_begun(assembly, "forward"),
+        "forward.add(load_inputs);",
+        *(f"forward.add({fetch});" for fetch in fetched(net, "forward")),
+        'initial_states.end(forward, "F0 initial states");',
+    ]
     if net.fused:
         iterations = ", ".join(f"{buffer}_iteration.all" for buffer in net.stores)
         return [
             f"const Tensor iterations = poplar::concat(std::vector<Tensor>{{{iterations}}});",
-            *_begun(assembly, "forward"),
-            "forward.add(load_inputs);",
-            'initial_states.end(forward, "F0 initial states");',
+            *loaded,
             "forward.add(Sequence{Copy(constant(0), first_clock),",
             '                     Copy(constant(0).expand({0}).broadcast(iterations.numElements(), 0), iterations, false, "F0 counters"),',
             f"                     Repeat({net.forward_iterations}, forward_step)}});",
         ]
     if not net.plan.segment:
         return [
-            *_begun(assembly, "forward"),
-            "forward.add(load_inputs);",
-            'initial_states.end(forward, "F0 initial states");',
+            *loaded,
             "forward.add(Sequence{Copy(constant(0), first_clock), Repeat(ITERATIONS, forward_step)});",
         ]
     load, save = _load(net), [f"Execute({SAVE})"] if net.plan.segments.reruns else []
     row = {"boundaries": [move_row(NEXT_ROW), "to_streaming"], "history": ["to_streaming", move_row(NEXT_ROW)]}.get(net.plan.streamed, [])
     start = [f"Copy(constant(0), {ROW})"] if row else []
     first = ", ".join([*load, "Repeat(SEGMENT, forward_step)", *save, *row])
-    begin = ", ".join(["load_inputs", "Copy(constant(SEGMENT), second_clock)", f"Execute({RESTORE})", *start])
+    begin = ", ".join(["load_inputs", *fetched(net, "forward"), "Copy(constant(SEGMENT), second_clock)", f"Execute({RESTORE})", *start])
     return [
         f"const Sequence first_run{{{first}}};",
+        *handed,
         *_begun(assembly, "forward"),
         f"forward.add(Sequence{{{begin}, Repeat(SEGMENTS - 1, first_run),",
         f"                     {', '.join([*load, 'Repeat(LAST_SEGMENT, forward_step)'])}}});",

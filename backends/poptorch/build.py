@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Final
 
 from snnc.backends.emulator.build import compile_program, compiler, library
-from snnc.backends.emulator.toolchain import cache_dir, compiler_version, digest, machine_id, publish, scratch_beside
-from snnc.backends.poplar.build import SMALL_TABLES, TABLES
+from snnc.backends.emulator.objects import Sources, build_project
+from snnc.backends.emulator.toolchain import compiler_version, digest, kept, machine_id
+from snnc.backends.poplar.build import own_level
 
 POPART: Final = Path(__file__).resolve().parent / "popart"
 """The stand-in: headers and sources."""
 RUNTIME: Final = "libpopart.so"
+SOURCES: Final = Sources(
+    "operation.cpp",
+    "program.hpp",
+    ("operation_graph.cpp", "layout.cpp", "gradient_windows.cpp", "indexed.cpp", "streaming.cpp", "vertices.cpp", "snnc_files.cpp"),
+)
 OPERATION: Final = "libspiking_network.so"
 RUNTIME_FLAGS: Final = ("-O1", "-Wall", "-Wextra", "-Wl,-soname,libpopart.so")
 OPERATION_FLAGS: Final = ("-DONNX_NAMESPACE=onnx",)
@@ -31,9 +36,11 @@ def popart_library() -> Path:
     ToolMissingError
         There is no C++ compiler.
     """
-    sources = sorted((POPART / "src").glob("*.cpp"))
-    target = _place("popart", [*sources, *_headers()], RUNTIME_FLAGS)
-    return _built(target, RUNTIME, sources, (*RUNTIME_FLAGS, f"-I{include_dir()}"), ())
+    sources, command = sorted((POPART / "src").glob("*.cpp")), compiler()
+    parts = [path.read_bytes() for path in [*sources, *_headers()]]
+    key = digest([*parts, *command, compiler_version(command), *RUNTIME_FLAGS, machine_id(), str(library())])
+    flags = (*RUNTIME_FLAGS, f"-I{include_dir()}")
+    return kept(f"popart-{key}", RUNTIME, lambda to: compile_program(sources, to / RUNTIME, shared=True, flags=flags))
 
 
 def build_operation(folder: Path) -> Path:
@@ -48,29 +55,10 @@ def build_operation(folder: Path) -> Path:
     """
     folder = Path(folder)
     runtime = popart_library()
-    flags = ("-O0" if (folder / TABLES).stat().st_size <= SMALL_TABLES else "-O1", *OPERATION_FLAGS)
-    target = _place("operation", [*sorted(folder.glob("*.hpp")), folder / "operation.cpp", *_headers()], flags)
+    flags = (*OPERATION_FLAGS, f"-I{include_dir()}")
     link = (str(runtime), f"-Wl,-rpath,{runtime.parent}")
-    return _built(target, OPERATION, [folder / "operation.cpp"], (*flags, f"-I{include_dir()}"), link)
+    return build_project(folder, SOURCES, OPERATION, own_level(folder), flags, link)
 
 
 def _headers() -> list[Path]:
     return sorted(include_dir().rglob("*.hpp"))
-
-
-def _place(kind: str, files: list[Path], flags: tuple[str, ...]) -> Path:
-    command = compiler()
-    parts = [path.read_bytes() for path in files]
-    key = digest([*parts, *command, compiler_version(command), *flags, machine_id(), str(library())])
-    return cache_dir() / f"{kind}-{key}"
-
-
-def _built(target: Path, name: str, sources: list[Path], flags: tuple[str, ...], link: tuple[str, ...]) -> Path:
-    if not (target / name).exists():
-        scratch = scratch_beside(target)
-        try:
-            compile_program(sources, scratch / name, shared=True, flags=flags, libraries=link)
-            publish(scratch, target)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    return target / name

@@ -13,6 +13,7 @@ from snnc.backends.native import PROJECT_FORMAT
 from snnc.backends.poplar.emit import print_files
 from snnc.backends.poplar.parts import Body
 from snnc.backends.poplar.tables import plan_tables
+from snnc.backends.poptorch.build import SOURCES
 from snnc.backends.poptorch.operation import Operation, assemble, operation_context
 from snnc.backends.project import Chunk, whole_folder, write_file
 from snnc.backends.safetensors_file import safetensors
@@ -22,15 +23,24 @@ from snnc.compiler.step_program import OutputInfo, StepProgram
 
 DOMAIN: Final = "snnc"
 """The domain of emitted operations."""
+PARTS: Final = ("layout", "gradient_windows", "indexed", "streaming", "vertices")
 SHARED: Final = {
-    "snnc_files.hpp": "common/snnc_files.hpp",
-    **{
-        name: f"poplar/{name}"
-        for name in ("layout.hpp", "gradient_windows.hpp", "indexed.hpp", "streaming.hpp", "vertices.hpp", "codelets.cpp")
-    },
+    **{f"snnc_files.{kind}": f"common/snnc_files.{kind}" for kind in ("hpp", "cpp")},
+    **{f"{part}.{kind}": f"poplar/{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")},
+    "codelets.cpp": "poplar/codelets.cpp",
 }
 """Sources that the Poplar target emits too."""
-OWN: Final = ("views.hpp", "operation_graph.hpp", "network.hpp", "operation.cpp", "Makefile", "README.txt", "train.py")
+OWN: Final = (
+    "views.hpp",
+    "operation_graph.hpp",
+    "operation_graph.cpp",
+    "program.hpp",
+    "network.hpp",
+    "operation.cpp",
+    "Makefile",
+    "README.txt",
+    "train.py",
+)
 TRAINED: Final = ("train_popdist.py",)
 PACKAGE: Final = "spiking_network"
 MODULES: Final = ("__init__.py", "description.py", "operation.py", "module.py", "weights.py", "options.py", "data.py")
@@ -61,7 +71,7 @@ def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
 def render(operation: Operation) -> dict[str, str]:
     """Return all text files by name."""
     assembly, context = assemble(operation)
-    context |= {"codelets": assembly.codelets, **operation_context(operation), "domain": DOMAIN, "package": PACKAGE}
+    context |= {"codelets": assembly.codelets, "sources": SOURCES.all, **operation_context(operation), "domain": DOMAIN, "package": PACKAGE}
     names = {**SHARED, **{n: f"poptorch/{n}" for n in OWN}, **{f"{PACKAGE}/{n}": f"poptorch/package/{n}" for n in MODULES}}
     loss = operation.program.loss
     if operation.plan.training and loss is not None:

@@ -239,6 +239,7 @@ def phase(layout: Layout, step: Step) -> Phase:
         exchange=sum(_exchange(layout, traffic) for traffic in exchanges) + (step.row.transfer if step.row else 0.0),
         bytes_in=int(max(traffic.received.max() for traffic in exchanges)),
         busiest_tile=step.load.busiest_tile,
+        waits=step.decisions > 0 or step.row is not None or any(traffic.flows.bytes for traffic in exchanges),
     )
 
 

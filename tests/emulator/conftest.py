@@ -10,7 +10,7 @@ import pytest
 from snnc.backends.emulator import build
 
 CASES = Path(__file__).parent / "cases"
-WITH_LIBRARIES = ("poplibs", "faults", "everyday")
+WITH_LIBRARIES = ("poplibs", "faults", "everyday", "executables")
 """Cases that need PopLibs."""
 
 
@@ -24,6 +24,11 @@ if SANITIZER:
     os.environ.setdefault("SNNC_PARALLEL_MICROSECONDS", "0")
 collect_ignore = ["test_build.py", "test_emulate.py"] if SANITIZER else []
 """These are about tool chains, and load what they build into Python."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def as_for_users(codelets_as_for_users):
+    """Sizes of code in these tests are those of the machine code."""
 
 
 class Cases:

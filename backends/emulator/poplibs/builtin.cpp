@@ -12,8 +12,21 @@ namespace poplibs {
 
 using namespace poplar::core;
 
-const std::string &builtinType(Graph &graph, const std::string &name, const std::vector<FieldSpec> &fields, Compute compute,
-                               std::shared_ptr<const void> shared, unsigned codeBytes) {
+namespace {
+
+/// Gives a type its program and what its vertices share, from the bytes of the latter.
+void fillIn(VertexType &type, const BuiltinKind &kind) {
+  type.compute = reinterpret_cast<void (*)(void *)>(reinterpret_cast<void *>(kind.compute));
+  type.owned = kind.read(type.builtinBytes);
+  const void *pointer = type.owned.get();
+  type.initial.resize(sizeof pointer);
+  std::memcpy(type.initial.data(), &pointer, sizeof pointer);
+}
+
+} // namespace
+
+const std::string &builtinType(Graph &graph, const std::string &name, const std::vector<FieldSpec> &fields, const BuiltinKind &kind,
+                               std::string shared, unsigned codeBytes) {
   CodeletLibrary &library = graph.data().codelets;
   const std::string canonical = canonicalName(name);
   if (library.contains(canonical))
@@ -24,17 +37,25 @@ const std::string &builtinType(Graph &graph, const std::string &name, const std:
   type->wholeTile = true;
   type->size = std::uint32_t(16 + fields.size() * sizeof(Slot));
   type->codeBytes = codeBytes;
-  type->compute = reinterpret_cast<void (*)(void *)>(reinterpret_cast<void *>(compute));
   std::uint32_t offset = 16;
   for (const FieldSpec &f : fields) {
     type->fields.push_back({f.name, offset, FieldKind::Vector, f.direction, f.type, Layout::Span, std::uint32_t(f.type.size())});
     offset += sizeof(Slot);
   }
-  const void *pointer = shared.get();
-  type->initial.resize(sizeof pointer);
-  std::memcpy(type->initial.data(), &pointer, sizeof pointer);
-  type->owned = std::move(shared);
+  type->builtinKind = kind.name;
+  type->builtinBytes = std::move(shared);
+  fillIn(*type, kind);
   return library.addBuiltin(std::move(type)).name;
+}
+
+/// For executables: libpoplar finds it by its name, where PopLibs are linked.
+extern "C" bool snncMakeBuiltin(VertexType &type) {
+  for (const BuiltinKind *kind : {&elementKind, &reduceKind, &blockKind, &sliceKind, &sortKind, &drawKind})
+    if (type.builtinKind == kind->name) {
+      fillIn(type, *kind);
+      return true;
+    }
+  return false;
 }
 
 bool hasType(const Graph &graph, const std::string &name) { return graph.data().codelets.contains(canonicalName(name)); }

@@ -10,6 +10,7 @@
 #include <poplar/Graph.hpp>
 #include <poplar/Program.hpp>
 
+#include "../src/archive.hpp"
 #include "../src/codelets.hpp"
 
 namespace poplibs {
@@ -41,9 +42,32 @@ struct State {
 
 using Compute = void (*)(const State &state);
 
+/// How vertices of one kind run, and how what a type of them points to is made again from its bytes.
+struct BuiltinKind {
+  const char *name;
+  Compute compute;
+  std::shared_ptr<const void> (*read)(const std::string &bytes);
+};
+extern const BuiltinKind elementKind, reduceKind, blockKind, sliceKind, sortKind, drawKind;
+
+template <class Shared> std::shared_ptr<const void> readShared(const std::string &bytes) {
+  auto shared = std::make_shared<Shared>();
+  poplar::core::Loader loader(bytes);
+  loader(*shared);
+  return shared;
+}
+
 /// A vertex type of a library, made on first use. Its program runs once an execution; its cycles are those of setPerfEstimate: tile cycles.
-const std::string &builtinType(Graph &graph, const std::string &name, const std::vector<FieldSpec> &fields, Compute compute,
-                               std::shared_ptr<const void> shared, unsigned codeBytes);
+const std::string &builtinType(Graph &graph, const std::string &name, const std::vector<FieldSpec> &fields, const BuiltinKind &kind,
+                               std::string shared, unsigned codeBytes);
+/// With what vertices of the type share, which `describe` lists.
+template <class Shared>
+const std::string &builtinType(Graph &graph, const std::string &name, const std::vector<FieldSpec> &fields, const BuiltinKind &kind,
+                               const Shared &shared, unsigned codeBytes) {
+  poplar::core::Saver saver;
+  saver(shared);
+  return builtinType(graph, name, fields, kind, std::move(saver.bytes), codeBytes);
+}
 bool hasType(const Graph &graph, const std::string &name);
 
 /// Throws unknown_vertex_type when the library's codelets were not added to the graph.

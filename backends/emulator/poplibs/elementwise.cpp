@@ -30,7 +30,7 @@ std::string vertexType(Graph &graph, const ElementProgram &program, bool inPlace
   std::vector<FieldSpec> fields{{"out", Direction::Output, program.output}};
   for (std::size_t i = 0; i < program.inputs.size(); ++i)
     fields.push_back({"in" + std::to_string(i + 1), Direction::Input, program.inputs[i]});
-  builtinType(graph, name, fields, &runElements, std::make_shared<ElementProgram>(program), 120 + 60 * unsigned(program.code.size()));
+  builtinType(graph, name, fields, elementKind, program, 120 + 60 * unsigned(program.code.size()));
   return name;
 }
 

@@ -415,4 +415,6 @@ void runElements(const State &state) {
   }
 }
 
+const BuiltinKind elementKind{"popops.elements", &runElements, &readShared<ElementProgram>};
+
 } // namespace poplibs

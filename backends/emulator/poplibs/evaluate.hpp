@@ -33,6 +33,13 @@ struct ElementProgram {
   std::string text;
 };
 
+template <class Archive> void describe(Archive &a, Instruction &i) {
+  a(i.kind)(i.op)(i.from)(i.type)(i.to)(i.a)(i.b)(i.c)(i.real)(i.integer);
+}
+template <class Archive> void describe(Archive &a, ElementProgram &p) {
+  a(p.code)(p.inputs)(p.inputRegisters)(p.result)(p.registers)(p.output)(p.text);
+}
+
 /// Types are derived: constants take the type of what they meet; comparisons give BOOL. Throws poplibs_error where types do not fit.
 ElementProgram compileExpression(const popops::expr::Expr &expression, const std::vector<Type> &inputs);
 /// Runs the program of `state.shared` from the slots behind the first to the first.

@@ -22,6 +22,7 @@ struct Block {
   std::uint32_t m, k, n;
   Type in, out;
 };
+template <class Archive> void describe(Archive &a, Block &b) { a(b.m)(b.k)(b.n)(b.in)(b.out); }
 
 template <class T> void multiply(const Block &b, const T *x, const T *y, float *row, char *out) {
   const auto store = [&](std::size_t at, float value) {
@@ -135,7 +136,7 @@ Tensor multiplyBlocks(Graph &graph, const Tensor &A, const Tensor &B, const Grid
     if (!hasType(graph, type))
       builtinType(graph, type,
                   {{"out", Direction::Output, block.out}, {"a", Direction::Input, block.in}, {"b", Direction::Input, block.in}},
-                  &runBlock, std::make_shared<Block>(block), 900);
+                  blockKind, block, 900);
     const Tensor product = blockOf(partials[g][ik], m0, m1, n0, n1);
     const poplar::VertexRef v = graph.addVertex(computeSet, type);
     graph.connect(v["out"], product);
@@ -230,6 +231,8 @@ void addTo(Graph &graph, const Tensor &C, const Tensor &term, const Tensor &k, p
 std::string nameOf(const poplar::DebugContext &context) { return contextName(context, "matMul"); }
 
 } // namespace
+
+const BuiltinKind blockKind{"poplin.block", &runBlock, &readShared<Block>};
 
 } // namespace poplibs
 

@@ -28,6 +28,7 @@ struct Drawing {
   std::uint64_t stream;
   bool seeded;
 };
+template <class Archive> void describe(Archive &a, Drawing &d) { a(d.kind)(d.type)(d.a)(d.b)(d.c)(d.stream)(d.seeded); }
 
 /// The mixing function of splitmix64 (Steele, Lea, Flood 2014).
 std::uint64_t mixed(std::uint64_t x) {
@@ -100,7 +101,7 @@ Tensor draw(Graph &graph, const Tensor *seed, const Tensor &reference, Drawing d
   std::vector<FieldSpec> fields{{"out", Direction::Output, d.type}, {"counter", Direction::InOut, poplar::UNSIGNED_INT}};
   if (seed)
     fields.push_back({"seed", Direction::Input, poplar::UNSIGNED_INT});
-  builtinType(graph, type, fields, &runDraw, std::make_shared<Drawing>(d), 300);
+  builtinType(graph, type, fields, drawKind, d, 300);
   for (const TileWork &work : workOf(graph, flat, name)) {
     const Tensor counter = graph.addVariable(poplar::UNSIGNED_INT, {2}, name + "/counter");
     graph.setTileMapping(counter, work.tile);
@@ -153,3 +154,7 @@ Tensor dropout(Graph &graph, const Tensor *masterSeed, std::uint32_t seedModifie
 void setSeed(Graph &, const Tensor &, std::uint32_t, Sequence &, const DebugContext &) {}
 
 } // namespace poprand
+
+namespace poplibs {
+const BuiltinKind drawKind{"poprand.draw", &poprand::runDraw, &readShared<poprand::Drawing>};
+}

@@ -27,6 +27,7 @@ struct RowLengths {
   bool update, scaled;
   std::vector<std::uint32_t> ends;
 };
+template <class Archive> void describe(Archive &a, RowLengths &r) { a(r.op)(r.in)(r.out)(r.update)(r.scaled)(r.ends); }
 
 double readElement(Type type, const char *at) {
   const auto as = [&](auto value) {
@@ -162,7 +163,7 @@ std::string vertexType(Graph &graph, const RowLengths &rows) {
   std::vector<FieldSpec> fields{{"out", rows.update ? Direction::InOut : Direction::Output, rows.out}, {"in", Direction::Input, rows.in}};
   if (rows.scaled)
     fields.push_back({"scale", Direction::Input, poplar::FLOAT});
-  builtinType(graph, name, fields, &runReduce, std::make_shared<RowLengths>(rows), 400);
+  builtinType(graph, name, fields, reduceKind, rows, 400);
   return name;
 }
 
@@ -265,6 +266,8 @@ Tensor picked(const Tensor &flat, const std::vector<std::size_t> &indices) {
 }
 
 } // namespace
+
+const BuiltinKind reduceKind{"popops.reduce", &runReduce, &readShared<RowLengths>};
 
 void reduceRows(Graph &graph, const Tensor &in, const Tensor &out, const ReduceParams &params, std::vector<poplar::ComputeSet> &computeSets,
                 std::size_t first, const std::string &name) {

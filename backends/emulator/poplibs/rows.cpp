@@ -23,6 +23,7 @@ struct Sorting {
   Type type;
   bool descending;
 };
+template <class Archive> void describe(Archive &a, Sorting &s) { a(s.type)(s.descending); }
 
 template <class T> void sortRow(const State &state, bool descending) {
   const Slot &values = state.slots[0], &indices = state.slots[1], &in = state.slots[2];
@@ -50,6 +51,8 @@ void runSort(const State &state) {
 
 } // namespace
 
+const BuiltinKind sortKind{"popops.sort", &runSort, &readShared<Sorting>};
+
 Tensor rowsOverTiles(Graph &graph, const Type &type, std::size_t rows, std::size_t k, const std::string &name) {
   const Tensor t = graph.addVariable(type, {rows, k}, name);
   for (std::size_t row = 0; row < rows; ++row)
@@ -65,7 +68,7 @@ void sortRows(Graph &graph, const Tensor &in, const Tensor &values, const Tensor
   const std::string vertex = std::string("popops::SortRow<") + type.toString() + (descending ? ",descending>" : ",ascending>");
   builtinType(graph, vertex,
               {{"values", Direction::Output, type}, {"indices", Direction::Output, poplar::UNSIGNED_INT}, {"in", Direction::Input, type}},
-              &runSort, std::make_shared<Sorting>(Sorting{type, descending}), 500);
+              sortKind, Sorting{type, descending}, 500);
   const poplar::ComputeSet computeSet = graph.addComputeSet(name);
   const double n = double(in.dim(1));
   for (std::size_t row = 0; row < in.dim(0); ++row) {

@@ -26,6 +26,7 @@ struct Slicing {
   std::uint32_t rows, size, count, width;
   bool scaled;
 };
+template <class Archive> void describe(Archive &a, Slicing &s) { a(s.kind)(s.type)(s.rows)(s.size)(s.count)(s.width)(s.scaled); }
 
 template <class T> void combineRow(SliceKind kind, T *to, const T *from, std::size_t n, float scale) {
   for (std::size_t i = 0; i < n; ++i)
@@ -86,7 +87,7 @@ std::string vertexType(Graph &graph, const Slicing &s) {
                                 {"offsets", Direction::Input, poplar::UNSIGNED_INT}};
   if (s.scaled)
     fields.push_back({"scale", Direction::Input, poplar::FLOAT});
-  builtinType(graph, name, fields, &runSlice, std::make_shared<Slicing>(s), 300);
+  builtinType(graph, name, fields, sliceKind, s, 300);
   return name;
 }
 
@@ -231,6 +232,8 @@ void updateMany(Graph &graph, const Tensor &t, const Tensor &sIn, const Tensor &
 }
 
 } // namespace
+
+const BuiltinKind sliceKind{"popops.slice", &runSlice, &readShared<Slicing>};
 
 } // namespace poplibs
 

@@ -154,13 +154,36 @@ void CodeletLibrary::loadTable(const std::string &path) {
   const std::string whole = resolved ? resolved : path;
   std::free(resolved);
   std::ifstream file(whole);
+  CodeletTable table;
+  for (std::string line; std::getline(file, line); table.text += line + "\n") {
+    const std::vector<std::string> words = splitTabs(line);
+    if (words.size() == 2 && words[0] == "library")
+      table.libraries.push_back(words[1][0] == '/' ? words[1] : whole.substr(0, whole.rfind('/') + 1) + words[1]);
+  }
+  addTable(table, path);
+}
+
+void CodeletLibrary::addTable(const CodeletTable &table, const std::string &name) {
+  try {
+    readTable(table, name);
+  } catch (const std::logic_error &) {
+    throw file_load_error("'" + name + "' is no table of codelets: a number in it is none");
+  }
+  tables_.push_back(table);
+}
+
+void CodeletLibrary::readTable(const CodeletTable &table, const std::string &name) {
+  std::istringstream file(table.text);
   std::string line;
   std::uintptr_t base = 0;
+  std::size_t libraries = 0;
   VertexType *type = nullptr;
   while (std::getline(file, line)) {
     const std::vector<std::string> words = splitTabs(line);
     if (words.size() == 2 && words[0] == "library") {
-      base = loadLibrary(words[1][0] == '/' ? words[1] : whole.substr(0, whole.rfind('/') + 1) + words[1]);
+      if (libraries == table.libraries.size())
+        throw file_load_error("'" + name + "' names a library that it lacks: " + words[1]);
+      base = loadLibrary(table.libraries[libraries++]);
     } else if (words.size() == 6 && words[0] == "vertex") {
       auto entry = std::make_unique<VertexType>();
       entry->name = words[1];
@@ -181,7 +204,7 @@ void CodeletLibrary::loadTable(const std::string &path) {
         type->fields.push_back({words[1], std::uint32_t(std::stoul(words[2])), kindOf(words[3]), directionOf(words[4]), typeOf(words[5]),
                                 layoutOf(words[6]), std::uint32_t(std::stoul(words[7]))});
     } else if (!line.empty() && words[0] != "popc") {
-      throw file_load_error("'" + path + "' is no table of codelets: " + line);
+      throw file_load_error("'" + name + "' is no table of codelets: " + line);
     }
   }
 }

@@ -42,7 +42,15 @@ struct VertexType {
   /// What every vertex of a built-in type begins with, and what that points to.
   std::vector<char> initial;
   std::shared_ptr<const void> owned;
+  /// Of a built-in type: its kind, and what it points to as bytes, from which its library makes it again.
+  std::string builtinKind, builtinBytes;
   std::uint32_t fieldIndex(const std::string &field) const;
+};
+
+/// A table that popc wrote, and the shared libraries that it names, in order: their paths, and their bytes where they came in a file.
+struct CodeletTable {
+  std::string text;
+  std::vector<std::string> libraries, code;
 };
 
 class CodeletLibrary {
@@ -54,9 +62,15 @@ public:
   const VertexType &addBuiltin(std::unique_ptr<VertexType> type);
   const VertexType &find(const std::string &name) const;
   bool contains(const std::string &name) const { return types_.count(name) != 0; }
+  /// The tables that were read, with paths of their libraries.
+  const std::vector<CodeletTable> &tables() const { return tables_; }
+  /// Reads a table whose libraries lie at other paths by now.
+  void addTable(const CodeletTable &table, const std::string &name);
 
 private:
   void loadTable(const std::string &path);
+  void readTable(const CodeletTable &table, const std::string &name);
+  std::vector<CodeletTable> tables_;
   std::map<std::string, std::unique_ptr<VertexType>> types_;
 };
 

@@ -4,25 +4,13 @@
 #include <cstdio>
 #include <sstream>
 
+#include "json_text.hpp"
+
 namespace poplar {
 
 namespace {
 
-std::string quoted(const std::string &text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    char code[8];
-    if (c == '"' || c == '\\') {
-      (result += '\\') += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      std::snprintf(code, sizeof code, "\\u%04x", unsigned(c));
-      result += code;
-    } else {
-      result += c;
-    }
-  }
-  return result + '"';
-}
+using core::quoted;
 
 std::string number(double value) {
   char text[40];
@@ -74,6 +62,8 @@ std::string stepJson(const StepProfile &s) {
       .add("link_cycles", s.linkCycles)
       .add("control_cycles", s.controlCycles)
       .add("remote_cycles", s.remoteCycles)
+      .add("host_cycles", s.hostCycles)
+      .add("host_cycles_beside", s.hostCyclesBeside)
       .add("bytes_within_ipus", s.bytesWithinIpus)
       .add("bytes_between_ipus", s.bytesBetweenIpus)
       .add("bytes_host", s.bytesHost)
@@ -146,6 +136,9 @@ std::string EmulatorProfile::toJson() const {
       .add("cycles_last_run", cyclesLastRun)
       .add("cycles", cycles)
       .add("host_cycles", hostCycles)
+      .add("host_cycles_last_run", hostCyclesLastRun)
+      .add("host_cycles_beside", hostCyclesBeside)
+      .add("host_cycles_beside_last_run", hostCyclesBesideLastRun)
       .raw("remote_memory", numbers(remoteMemory))
       .raw("steps", array(steps, stepJson))
       .add("fullest_tile", busiestMemoryTile())

@@ -1,8 +1,7 @@
-// Graphs as text for people; what the emulator does not write.
-#include <poplar/Executable.hpp>
+// Graphs as text for people.
+#include <poplar/Graph.hpp>
 #include <poplar/exceptions.hpp>
 
-#include <istream>
 #include <ostream>
 #include <set>
 
@@ -10,16 +9,6 @@
 #include "program_data.hpp"
 
 namespace poplar {
-
-void Executable::serialize(std::ostream &) const {
-  throw poplar_error("the emulator does not write executables to files: build the graph again, codelets come from a cache");
-}
-
-Executable Executable::deserialize(std::istream &) {
-  throw poplar_error("the emulator does not read executables from files: build the graph again, codelets come from a cache");
-}
-
-void Graph::serialize(std::ostream &, SerializationFormat) const { throw poplar_error("the emulator does not write graphs to files"); }
 
 void Graph::outputVertexGraph(std::ostream &os, ArrayRef<program::Program>) const {
   os << "digraph vertices {\n";

@@ -20,9 +20,11 @@ using ProgressFunc = std::function<void(int, int)>;
 class Executable {
 public:
   Executable() = default;
-  /// The emulator cannot write executables to files, nor read them: both throw poplar_error.
+  /// Graph, programs, options and the compiled codelets: another process on a machine of this kind can run it.
   void serialize(std::ostream &stream) const;
-  static Executable deserialize(std::istream &stream);
+  /// Takes what serialize wrote and no byte more. Throws graph_object_load_error where the stream holds something else.
+  static Executable deserialize(std::istream &stream, bool checkPackageHash = true);
+  static Executable deserialize(std::unique_ptr<std::istream> stream, bool checkPackageHash = true);
   bool valid() const { return graph_ != nullptr; }
 
   /// Of the emulator itself.

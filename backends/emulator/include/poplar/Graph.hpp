@@ -214,8 +214,13 @@ public:
   void outputVertexGraph(std::ostream &os, ArrayRef<program::Program> programs = {}) const;
   void outputComputationGraph(std::ostream &os, ArrayRef<program::Program> programs = {}) const;
   void outputComputeGraph(std::ostream &os, ArrayRef<program::Program> programs = {}) const { outputComputationGraph(os, programs); }
-  /// The emulator cannot write graphs to files: throws poplar_error.
-  void serialize(std::ostream &os, SerializationFormat format) const;
+  /// Binary: what an Executable of the programs holds. JSON: variables, tiles, compute sets and vertices, for other tools.
+  void serialize(std::ostream &os, ArrayRef<program::Program> programs, SerializationFormat format) const;
+  void serialize(std::ostream &os, SerializationFormat format) const { serialize(os, ArrayRef<program::Program>(), format); }
+  /// Tensors with their variables and tiles, for deserializeTensors of this graph or another; Binary alone.
+  void serializeTensors(std::ostream &os, ArrayRef<Tensor> tensors, SerializationFormat format) const;
+  /// New variables as they were written. Throws graph_object_load_error where the stream holds something else.
+  std::vector<Tensor> deserializeTensors(std::istream &is, SerializationFormat format);
 
   Function addFunction(const program::Program &program);
 

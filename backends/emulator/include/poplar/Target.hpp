@@ -12,6 +12,10 @@
 
 namespace poplar {
 
+namespace core {
+struct TargetMembers;
+}
+
 class Target {
 public:
   Target();
@@ -60,6 +64,7 @@ public:
 
 private:
   friend struct IPUModel;
+  friend struct core::TargetMembers;
   TargetType type_ = TargetType::CPU;
   std::string arch_ = "cpu";
   unsigned numIPUs_ = 1, tilesPerIPU_ = 1, workers_ = 1;

@@ -4,25 +4,26 @@
 
 #include <poplar/HalfFloat.hpp>
 #include <poplar/QuarterFloat.hpp>
+#include <poplar/ShortVectors.hpp>
 
-typedef float float2 __attribute__((vector_size(8)));
-typedef float float4 __attribute__((vector_size(16)));
-typedef half half2 __attribute__((vector_size(4)));
-typedef half half4 __attribute__((vector_size(8)));
-typedef short short2 __attribute__((vector_size(4)));
-typedef short short4 __attribute__((vector_size(8)));
-typedef unsigned short ushort2 __attribute__((vector_size(4)));
-typedef unsigned short ushort4 __attribute__((vector_size(8)));
-typedef int int2 __attribute__((vector_size(8)));
-typedef int int4 __attribute__((vector_size(16)));
-typedef int long2 __attribute__((vector_size(8)));
-typedef int long4 __attribute__((vector_size(16)));
-typedef unsigned int uint2 __attribute__((vector_size(8)));
-typedef unsigned int uint4 __attribute__((vector_size(16)));
-typedef signed char char2 __attribute__((vector_size(2)));
-typedef signed char char4 __attribute__((vector_size(4)));
-typedef unsigned char uchar2 __attribute__((vector_size(2)));
-typedef unsigned char uchar4 __attribute__((vector_size(4)));
+using float2 = snnc_float2;
+using float4 = snnc_float4;
+using half2 = snnc_half2;
+using half4 = snnc_half4;
+using short2 = snnc_short2;
+using short4 = snnc_short4;
+using ushort2 = snnc_ushort2;
+using ushort4 = snnc_ushort4;
+using int2 = snnc_int2;
+using int4 = snnc_int4;
+using long2 = snnc_int2;
+using long4 = snnc_int4;
+using uint2 = snnc_uint2;
+using uint4 = snnc_uint4;
+using char2 = snnc_char2;
+using char4 = snnc_char4;
+using uchar2 = snnc_uchar2;
+using uchar4 = snnc_uchar4;
 using rptsize_t = unsigned;
 
 #endif

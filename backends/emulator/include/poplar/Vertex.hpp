@@ -9,17 +9,10 @@
 #include <type_traits>
 
 #include <poplar/Alignment.hpp>
+#include <poplar/Builtins.hpp>
 #include <poplar/HalfFloat.hpp>
 #include <poplar/InOutTypes.hpp>
 #include <poplar/QuarterFloat.hpp>
-
-extern "C" {
-/// Cycles that the vertex running on this thread has counted (defined in libpoplar).
-extern __thread unsigned long long snnc_worker_cycles __attribute__((tls_model("initial-exec")));
-/// The tile and the worker that this thread plays.
-extern __thread unsigned snnc_tile_id __attribute__((tls_model("initial-exec")));
-extern __thread unsigned snnc_worker_id __attribute__((tls_model("initial-exec")));
-}
 
 /// Emulator extension: a codelet reports real trip counts, in worker cycles. On an IPU define it to nothing.
 #define SNNC_COUNT_CYCLES(n) (snnc_worker_cycles += static_cast<unsigned long long>(n))

@@ -1,0 +1,149 @@
+// Executables and graphs in files.
+#include <poplar/Executable.hpp>
+#include <poplar/exceptions.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <istream>
+#include <new>
+#include <ostream>
+
+#include "archive.hpp"
+#include "graph_archive.hpp"
+#include "json_text.hpp"
+
+namespace poplar {
+
+namespace core {
+namespace {
+
+/// "Magic", version of the format, length and check sum of what follows.
+constexpr char magic[8] = {'S', 'N', 'N', 'C', 'E', 'X', 'E', '\n'};
+constexpr std::uint32_t formatVersion = 1;
+
+struct Header {
+  char magic[8];
+  std::uint32_t version, unused;
+  std::uint64_t bytes, sum;
+};
+
+/// FNV-1a (Fowler, Noll, Vo) over words of 8 bytes, the last one filled up with zeros.
+std::uint64_t checkSum(const std::string &bytes) {
+  std::uint64_t sum = 0xcbf29ce484222325u ^ bytes.size();
+  for (std::size_t at = 0; at < bytes.size(); at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, std::min<std::size_t>(8, bytes.size() - at));
+    sum = (sum ^ word) * 0x100000001b3u;
+    sum ^= sum >> 29;
+  }
+  return sum;
+}
+
+void writeFile(std::ostream &stream, const std::string &bytes) {
+  Header header{};
+  std::memcpy(header.magic, magic, sizeof magic);
+  header.version = formatVersion;
+  header.bytes = bytes.size();
+  header.sum = checkSum(bytes);
+  stream.write(reinterpret_cast<const char *>(&header), sizeof header);
+  stream.write(bytes.data(), std::streamsize(bytes.size()));
+  if (!stream)
+    throw poplar_error("an executable of " + std::to_string(bytes.size()) + " bytes could not be written to its stream");
+}
+
+/// Reads in parts: a wrong length takes no more memory than the file has bytes.
+std::string readFile(std::istream &stream) {
+  constexpr std::uint64_t part = 1 << 20;
+  Header header{};
+  stream.read(reinterpret_cast<char *>(&header), sizeof header);
+  require(bool(stream), "it ends before its header does");
+  require(std::memcmp(header.magic, magic, sizeof magic) == 0, "it does not begin as one does");
+  require(header.version == formatVersion, "it was written by another version of the emulator: compile it again");
+  std::string bytes;
+  while (bytes.size() < header.bytes) {
+    const std::size_t old = bytes.size(), more = std::size_t(std::min(part, header.bytes - old));
+    bytes.resize(old + more);
+    stream.read(bytes.data() + old, std::streamsize(more));
+    require(bool(stream), "it ends too early");
+  }
+  require(checkSum(bytes) == header.sum, "its check sum is another: it was changed or damaged");
+  return bytes;
+}
+
+void writeExecutable(std::ostream &stream, GraphData &graph, ArrayRef<program::Program> programs, const OptionFlags &options) {
+  Saver saver;
+  saver(std::map<std::string, std::string>(options.begin(), options.end()))(graphToBytes(graph, programs));
+  writeFile(stream, saver.bytes);
+}
+
+} // namespace
+} // namespace core
+
+void Executable::serialize(std::ostream &stream) const {
+  if (!valid())
+    throw poplar_error("an executable that holds nothing cannot be written");
+  core::writeExecutable(stream, *graph_, programs_, options_);
+}
+
+namespace {
+
+/// What a damaged file makes of the standard library's errors is the public one.
+template <class F> auto loading(F &&load) {
+  try {
+    return load();
+  } catch (const std::bad_alloc &) {
+    core::refuse("it needs more memory than there is");
+  } catch (const std::length_error &error) {
+    core::refuse(error.what());
+  }
+}
+
+Executable executableFrom(const std::string &bytes) {
+  std::map<std::string, std::string> flags;
+  std::string graphBytes;
+  core::Loader loader(bytes);
+  loader(flags)(graphBytes);
+  core::require(loader.left() == 0, "more than it should");
+  OptionFlags options;
+  for (const auto &flag : flags)
+    options.set(flag.first, flag.second);
+  std::vector<program::Program> programs;
+  auto graph = core::graphFromBytes(graphBytes, programs);
+  return Executable(std::move(graph), std::move(programs), std::move(options));
+}
+
+void requireBinary(SerializationFormat format, const char *what) {
+  if (format != SerializationFormat::Binary)
+    throw poplar_error(std::string(what) + ": tensors are written and read in the binary format alone");
+}
+
+} // namespace
+
+Executable Executable::deserialize(std::istream &stream, bool) {
+  return loading([&] { return executableFrom(core::readFile(stream)); });
+}
+
+Executable Executable::deserialize(std::unique_ptr<std::istream> stream, bool checkPackageHash) {
+  if (!stream)
+    throw poplar_error("deserialize: there is no stream");
+  return deserialize(*stream, checkPackageHash);
+}
+
+void Graph::serialize(std::ostream &os, ArrayRef<program::Program> programs, SerializationFormat format) const {
+  if (format == SerializationFormat::Binary)
+    core::writeExecutable(os, *data_, programs, {});
+  else
+    core::writeGraphJson(os, *data_);
+}
+
+void Graph::serializeTensors(std::ostream &os, ArrayRef<Tensor> tensors, SerializationFormat format) const {
+  requireBinary(format, "serializeTensors");
+  core::writeFile(os, core::tensorsToBytes(*data_, tensors));
+}
+
+std::vector<Tensor> Graph::deserializeTensors(std::istream &is, SerializationFormat format) {
+  requireBinary(format, "deserializeTensors");
+  return loading([&] { return core::tensorsFromBytes(*data_, core::readFile(is)); });
+}
+
+} // namespace poplar
