@@ -20,7 +20,7 @@ from snnc.backends.project import whole_folder
 from snnc.compiler.graph import Graph, Input, Kind
 from snnc.compiler.losses import Loss
 from snnc.compiler.optimizers import Optimizer
-from snnc.compiler.plan import Mode, Overlap, Recompute, Streaming
+from snnc.compiler.plan import Mode, Overlap, Precision, Recompute, Streaming
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.surrogate import Surrogate
 from snnc.data import read_arrays
@@ -65,6 +65,7 @@ def compile(
     overlap_host_io: Overlap = "auto",
     num_io_tiles: int | None = None,
     truncate: int | None = None,
+    precision: Precision = "float32",
 ) -> Session:
     """Compile a network for a target.
 
@@ -109,8 +110,8 @@ def compile(
     parts
         Parts that populations with sparse connections are cut into, 1 for none; by default as many as make the predicted step fastest.
     memory
-        On the processor: bytes that a training step may take, such as ``"500M"``. Where the states of all steps are more, those between
-        two checkpoints are kept, and steps run again before they run backward. Gradients are equal up to the order of sums.
+        On the processor and on a GPU: bytes that a training step may take, such as ``"500M"``. Where the states of all steps are more,
+        those between two checkpoints are kept, and steps run again before they run backward. Gradients are equal up to the order of sums.
     threads
         On the processor: how many; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all.
     overlap_host_io
@@ -121,6 +122,9 @@ def compile(
     truncate
         On the processor and the reference: truncated backpropagation through time. What steps that are a multiple of this number carry
         over from the step before counts as a constant, as after PyTorch's ``detach``; the loss still reads every step.
+    precision
+        On a GPU: ``"bfloat16"`` rounds the factors of the dense backward products, which then run on tensor cores; sums, states and
+        parameters are float32.
 
     Raises
     ------
@@ -155,6 +159,7 @@ def compile(
         overlap_host_io=overlap_host_io,
         num_io_tiles=num_io_tiles,
         truncate=truncate,
+        precision=precision,
     )
     graph = as_graph(model, dt=dt, input_kind=input_kind)
     if output is None:
