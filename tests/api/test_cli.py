@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -198,9 +199,14 @@ def test_activity_is_measured_on_the_given_data(project, data, tmp_path, capsys)
 def test_a_gradient_window_is_kept_and_said(tmp_path, data, capsys):
     net = snnc.Sequential(6, snnc.Dense(900), snnc.LIF(beta=0.8), snnc.Dense(400), snnc.LIF(), snnc.Dense(3), snnc.LI(), name="wide")
     snnc.compile(net, loss="ce_mean_membrane", batch=10, output=tmp_path / "p").close()
+    machine = (files("snnc.compiler.targets") / "gc200.toml").read_text()
+    small = machine.replace('name = "gc200"', 'name = "small"').replace("tiles_per_chip = 1472", "tiles_per_chip = 100")
+    (tmp_path / "small.toml").write_text(small)
     arguments = [
         "compile",
         str(tmp_path / "p"),
+        "--target",
+        str(tmp_path / "small.toml"),
         "--loss",
         "ce_mean_membrane",
         "--steps",
