@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, get_args
 
 from snnc.compiler.graph_data import surrogate_from_data, surrogate_to_data
 from snnc.compiler.losses import Loss, parse_loss
 from snnc.compiler.optimizers import SGD, Adam, Optimizer
-from snnc.compiler.plan import Mode, Overlap, Recompute, Streaming
+from snnc.compiler.plan import Mode, Overlap, Precision, Recompute, Streaming
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiler.surrogates import parse_surrogate
 from snnc.errors import OptionValueError, UnknownOptimizerError
@@ -29,6 +29,7 @@ POPTORCH = "poptorch"
 """The target that is a package for PopTorch; ``poptorch:MACHINE`` names the machine that it is placed on."""
 OPTIONS_FILE = "model/options.json"
 """Where a project keeps the options that it was compiled with."""
+PRECISIONS = get_args(Precision)
 UNPLACED = (REFERENCE, CPU, CUDA)
 """Targets without tiles: there is no plan."""
 
@@ -77,11 +78,15 @@ class Options:
     """Tiles of each chip that are set aside for that; None: as many as are predicted to be best."""
     memory: int | None = None
     """Bytes that a training step on the processor may take; None: all that it needs without checkpoints."""
+    precision: Precision = "float32"
+    """Of the factors of dense backward products; sums are float32."""
     threads: int | None = None
     """Threads of a program on the processor; None: ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all."""
+    truncate: int | None = None
+    """Steps after which the gradient is cut; None: it flows through all steps."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "capacity", "parts", "num_io_tiles", "memory", "threads"):
+        for name in ("steps", "batch", "capacity", "parts", "num_io_tiles", "memory", "threads", "truncate"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
                 raise OptionValueError(f"{name} is {value}; it has to be 1 or more.")
@@ -96,6 +101,12 @@ class Options:
             if getattr(self, name) is not None and self.target not in targets:
                 where = " and ".join(map(repr, targets))
                 raise OptionValueError(f"{name} is for the target {where}; {self.target!r} has memory and threads of its own.")
+        if self.truncate is not None and self.target not in (CPU, REFERENCE):
+            raise OptionValueError(f"truncate is for the targets {CPU!r} and {REFERENCE!r}; {self.target!r} goes back through all steps.")
+        if self.precision not in PRECISIONS:
+            raise OptionValueError(f"precision is {self.precision!r}; it is one of {', '.join(PRECISIONS)}.")
+        if self.precision != "float32" and self.target != CUDA:
+            raise OptionValueError(f"precision {self.precision!r} is for the target {CUDA!r}; {self.target!r} computes in float32.")
         if self.streaming not in STREAMING:
             raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
         self._check_overlap()
@@ -137,6 +148,8 @@ def options(
     threads: int | None = None,
     overlap_host_io: str = "auto",
     num_io_tiles: int | None = None,
+    truncate: int | None = None,
+    precision: str = "float32",
 ) -> Options:
     """Make options from objects or from their names."""
     return Options(
@@ -157,6 +170,8 @@ def options(
         num_io_tiles=num_io_tiles,
         memory=parse_memory(memory),
         threads=threads,
+        truncate=truncate,
+        precision=precision,  # type: ignore[arg-type]  # as mode
     )
 
 
@@ -269,6 +284,8 @@ def to_data(chosen: Options) -> dict[str, Any]:
         "num_io_tiles": chosen.num_io_tiles,
         "memory": chosen.memory,
         "threads": chosen.threads,
+        "truncate": chosen.truncate,
+        "precision": chosen.precision,
     }
 
 
@@ -294,6 +311,8 @@ def from_data(data: Mapping[str, Any]) -> Options:
         num_io_tiles=data.get("num_io_tiles"),
         memory=data.get("memory"),
         threads=data.get("threads"),
+        truncate=data.get("truncate"),
+        precision=data.get("precision", "float32"),
     )
 
 

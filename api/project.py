@@ -78,7 +78,7 @@ def compile_graph(graph: Graph, chosen: Options, activity: Activity | None = Non
 
 def lowered(graph: Graph, chosen: Options) -> StepProgram:
     """Write `graph` as a step program in a form that the target runs."""
-    return lower(_filled(graph, chosen), **_lowering(chosen))
+    return lower(_filled(graph, chosen), **_lowering(chosen), truncate=chosen.truncate)
 
 
 def _filled(graph: Graph, chosen: Options) -> Graph:
@@ -229,7 +229,8 @@ def write_project(compiled: Compiled, folder: Path) -> None:
     elif compiled.options.target == CUDA:
         from snnc.backends.cuda.emit import emit_cuda
 
-        emit_cuda(compiled.program, folder, compiled.options.steps, compiled.options.batch)
+        chosen = compiled.options
+        emit_cuda(compiled.program, folder, chosen.steps, chosen.batch, chosen.precision)
     (folder / "model").mkdir(parents=True, exist_ok=True)
     if isinstance(compiled.parts, Ordered):
         save_orders(compiled.parts, folder)

@@ -108,9 +108,9 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             gradient_window=parse_window(gradient_window),
             steps=steps,
         )
-        self._engine = _opened(self, self.program, target, threads, parse_memory(memory))
         on_device = target == CUDA and not os.environ.get(CHECK_ON_HOST)
         self._device = torch.device("cuda", torch.cuda.current_device()) if on_device else torch.device("cpu")
+        self._engine = _opened(self, target, threads, parse_memory(memory))
         ids = {p.label: p.id for p in self.program.populations}
         self._input_adjoints = {i.id: f"d_{ids[relays[i.label]]}" for i in self.program.inputs if i.label in relays}
         self._output = next(o for o in self.program.outputs if o.id == self.program.loss_output)
@@ -259,12 +259,12 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         return (None, None, *inputs, *(gradients.get(name) for name in module._places))
 
 
-def _opened(owner: Module, program: StepProgram, target: str, threads: int | None, memory: int | None) -> SegmentedEngine:
+def _opened(owner: Module, target: str, threads: int | None, memory: int | None) -> SegmentedEngine:
     """Build the program in a folder that is deleted with `owner`."""
     folder = Path(tempfile.mkdtemp(prefix="snnc-torch-"))
     weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
     if target == CPU:
-        return open_cpu(emit_cpu(program, folder / "project"), threads, memory)
+        return open_cpu(emit_cpu(owner.program, folder / "project"), threads, memory)
     if target == CUDA:
-        return open_cuda(emit_cuda(program, folder / "project"), memory)
+        return open_cuda(emit_cuda(owner.program, folder / "project"), memory, owner._device.index)
     raise OptionValueError(f"a module runs on the target {CPU!r} or {CUDA!r}, not on {target!r}.")

@@ -65,9 +65,15 @@ def compile_(
     num_io_tiles: Annotated[int | None, typer.Option("--num-io-tiles", help="How many tiles of each chip are set aside for that.")] = None,
     memory: Annotated[
         str | None,
-        typer.Option("--memory", metavar="BYTES", help="Target cpu: what a training step may take, as in 500M; steps run again."),
+        typer.Option("--memory", metavar="BYTES", help="Targets cpu, cuda: what a training step may take, as in 500M."),
     ] = None,
     threads: Annotated[int | None, typer.Option("--threads", help="Target cpu: how many threads.")] = None,
+    truncate: Annotated[
+        int | None, typer.Option("--truncate", metavar="K", help="Targets cpu and reference: cut the gradient every K steps.")
+    ] = None,
+    precision: Annotated[
+        str, typer.Option("--precision", help="Target cuda: float32, or bfloat16 factors of dense backward products.")
+    ] = "float32",
     data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to measure how often neurons fire.")] = None,
     input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
     estimate_only: Annotated[bool, typer.Option("--estimate-only", help="Plan and predict; write nothing.")] = False,
@@ -119,6 +125,8 @@ def compile_(
         threads,
         overlap_host_io,
         num_io_tiles,
+        truncate,
+        precision,
     )
     _check_estimate(estimate_only, run=run, strategy=strategy, activity=activity)
     if output is not None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from dataclasses import dataclass
 from typing import Any, Final
 
 from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError
 
+DEVICE: Final = "SNNC_CUDA_DEVICE"
+"""Environment variable: number of the device that sessions open on."""
 LEAST_CAPABILITY: Final = (7, 5)
 """The oldest devices that the emitted code is for (sm_75)."""
 _DRIVER: Final = "libcuda.so.1"
@@ -34,7 +37,7 @@ class Device:
 
 
 def first_device() -> Device:
-    """Return the first device of this machine.
+    """Return the device that sessions open on: the first of this machine, or the one that :data:`DEVICE` names.
 
     Raises
     ------
@@ -78,7 +81,7 @@ def device_name() -> str:
 
 
 def _opened() -> tuple[Any, ctypes.c_int]:
-    """Return the driver and the first device."""
+    """Return the driver and the device that :data:`DEVICE` names, the first one otherwise."""
     try:
         driver = ctypes.CDLL(_DRIVER)
     except OSError:
@@ -86,8 +89,11 @@ def _opened() -> tuple[Any, ctypes.c_int]:
     count = ctypes.c_int(0)
     if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value == 0:
         raise GpuMissingError(f"the CUDA driver of this machine finds no device. {_HELP}")
+    named = os.environ.get(DEVICE) or "0"
+    if not named.isdecimal() or int(named) >= count.value:
+        raise GpuMissingError(f"{DEVICE} is {named!r}; the CUDA driver of this machine finds {count.value} devices, from 0. {_HELP}")
     device = ctypes.c_int(0)
-    driver.cuDeviceGet(ctypes.byref(device), 0)
+    driver.cuDeviceGet(ctypes.byref(device), int(named))
     return driver, device
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from snnc.backends.cuda.build import build_cuda, build_host_check
-from snnc.backends.cuda.device import first_device
+from snnc.backends.cuda.device import DEVICE, first_device
 from snnc.backends.cuda.errors import CHECK_ON_HOST, DeviceArrayError
 from snnc.backends.device_arrays import DeviceArray, device_array
 from snnc.backends.events import Events
@@ -81,8 +81,8 @@ def _check_device_array(name: str, given: DeviceArray, shape: tuple[int, ...]) -
         raise DeviceArrayError(f"the device array for input {name} is not contiguous. Make it so first.")
 
 
-def open_engine(folder: Path, memory: int | None = None) -> CudaEngine:
-    """Build the project in `folder` if needed and load it; `memory` as for :class:`CudaEngine`.
+def open_engine(folder: Path, memory: int | None = None, number: int | None = None) -> CudaEngine:
+    """Build the project in `folder` if needed and load it; `memory` as for :class:`CudaEngine`, `number` of the device it runs on.
 
     Raises
     ------
@@ -93,5 +93,14 @@ def open_engine(folder: Path, memory: int | None = None) -> CudaEngine:
     """
     if os.environ.get(CHECK_ON_HOST):
         return CudaEngine(build_host_check(folder), Path(folder), memory=memory)
-    device = first_device()
-    return CudaEngine(build_cuda(folder, device.architecture), Path(folder), memory=memory, device_memory=device.memory)
+    before = os.environ.get(DEVICE)
+    if number is not None:
+        os.environ[DEVICE] = str(number)
+    try:
+        device = first_device()
+        return CudaEngine(build_cuda(folder, device.architecture), Path(folder), memory=memory, device_memory=device.memory)
+    finally:
+        if number is not None:
+            os.environ.pop(DEVICE)
+        if before is not None:
+            os.environ[DEVICE] = before

@@ -16,6 +16,7 @@ from snnc.backends.moments import moments
 from snnc.backends.names import comment_text
 from snnc.backends.safetensors_file import safetensors_header
 from snnc.compiler.graph import Array
+from snnc.compiler.plan import Precision
 from snnc.compiler.step_operations import Dense, DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.step_program import StepProgram
 
@@ -25,11 +26,13 @@ Row = tuple[str, int, bool, str]
 """A buffer: name, steps before the first, whether bits, slots in C++."""
 
 
-def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[Context, list[Table]]:
+def network_context(
+    storage: Storage, values: Mapping[str, Array], sizes: Mapping[str, int], precision: Precision = "float32"
+) -> tuple[Context, list[Table]]:
     """Return what the templates take, and the tables of connections."""
     program = storage.program
     trains = program.optimizer is not None
-    steps = Steps(storage)
+    steps = Steps(storage, precision)
     forward = steps.forward()
     backward = steps.backward() if trains else []
     gradients = Gradients(steps)
@@ -64,7 +67,10 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "binding": [*buffers.binding(), *_parameter_binding(steps, learned), *steps.bound.binding],
         "turns": gradients.turns,
         "gradients": gradients.lines,
-        "copies": [f"turn_weights(net.{w}, {i}, {o}, net.{w}_back);" for w, (i, o) in steps.bound.turned.items()],
+        "copies": [
+            *(f"turn_weights(net.{w}, {i}, {o}, net.{w}_back);" for w, (i, o) in steps.bound.turned.items()),
+            *(f"round_weights(net.{w}, {i}, {o}, net.{w}_half);" for w, (i, o) in steps.bound.rounded.items()),
+        ],
         "start": buffers.start(),
         "updates": [{"learned": f"{p}_learned", "numbers": max(1, program.parameters[p].value.size)} for p in learned],
         "tables": len(steps.tables.tables),
@@ -247,13 +253,14 @@ def _parameters(program: StepProgram) -> list[str]:
 
 def _pointers(steps: Steps, learned: list[str]) -> list[str]:
     lines = [f"const float *{p};" for p in steps.program.parameters]
-    lines += [f"float *{w}_back;" for w in steps.bound.turned]
+    lines += [f"float *{w}_back;" for w in steps.bound.turned] + [f"std::uint32_t *{w}_half;" for w in steps.bound.rounded]
     return lines + [f"Learned {p}_learned;" for p in learned]
 
 
 def _parameter_binding(steps: Steps, learned: list[str]) -> list[str]:
     lines = [f"net.{p} = {p}.value.data();" for p in steps.program.parameters]
     lines += [f"net.{w}_back = {w}.copy.data();" for w in steps.bound.turned]
+    lines += [f"net.{w}_half = {w}.half.data();" for w in steps.bound.rounded]
     for p in learned:
         numbers = f"{{{p}.gradient.data(), {p}.slices, static_cast<int>({p}.numbers), {p}.slice_rows, !last_segment()}}"
         lines.append(f"net.{p}_learned = {{{p}.value.data(), {p}.moment1.data(), {p}.moment2.data(), {numbers}}};")
@@ -261,7 +268,10 @@ def _parameter_binding(steps: Steps, learned: list[str]) -> list[str]:
 
 
 def _copies_layout(steps: Steps) -> list[str]:
-    return [f"{w}.copy.resize({w}.numbers);" for w in steps.bound.turned]
+    lines = [f"{w}.copy.resize({w}.numbers);" for w in steps.bound.turned]
+    for w, (i, o) in steps.bound.rounded.items():
+        lines.append(f"{w}.half.resize(static_cast<std::size_t>(half_rows({i})) * half_pairs({o}));")
+    return lines
 
 
 def _whole(slots: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from snnc.benchmarks.cpu.equality import TOLERANCE
 from snnc.benchmarks.cpu.problem import Problem
 from snnc.compiler.graph import Array
 from snnc.errors import BenchError
@@ -59,6 +60,8 @@ class Entry:
     note: str = ""
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Environment variables of the processes of some variants."""
+    tolerance: float = TOLERANCE
+    """Of its numbers; see :func:`~snnc.benchmarks.cpu.equality.difference`."""
 
     @property
     def exact(self) -> bool:

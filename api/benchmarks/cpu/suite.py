@@ -123,7 +123,7 @@ def _start(entry: Entry, variant: str, files: Files, threads: int, device: str, 
     try:
         answer = files.folder / "answer.npz"
         process.ask("check", data=files.small, out=str(answer))
-        wrong = difference(answer, files.check.of(entry.exact), files.check.problem.weights)
+        wrong = difference(answer, files.check.of(entry.exact), files.check.problem.weights, entry.tolerance)
         if wrong:
             raise EngineError(f"its numbers differ: {wrong}")
         begin = time.perf_counter()

@@ -66,7 +66,11 @@ def run_suite(
     device, gpu = device_at_hand()
     times = MEASURED if device == "cuda" else STAND_IN
     name = gpu.name if device == "cuda" else "none"
-    found |= {"rows": [], "left_out": [], "machine": {"GPU": name, "precision": "float32", "times": times} | facts(used)}
+    found |= {
+        "rows": [],
+        "left_out": [],
+        "machine": {"GPU": name, "precision": "float32 (mode bfloat16: see its note)", "times": times} | facts(used),
+    }
     for whole in chosen:
         workload = whole if device == "cuda" else stand_in(whole)
         rows, left_out = measure(workload, wanted, number, used, tell, device)

@@ -61,7 +61,7 @@ def rows(chosen: Sequence[str], tell: Callable[[str], None]) -> Iterator[dict[st
     logged = {one.name: one.logged_ms for one in logged_runs()}
     missing = reason_without_gpu()
     for number, name in enumerate(chosen, 1):
-        row = {"net": name, "ipu": [predicted(name, target) for target in (CLOCKS if name in logged else (None,))]}
+        row: dict[str, Any] = {"net": name, "ipu": [predicted(name, target) for target in (CLOCKS if name in logged else (None,))]}
         row["log"] = {"kind": MEASURED, "by": "its authors", "ms": logged[name]} if name in logged else None
         row["gpu"] = {"kind": NOT_MEASURED, "reason": missing} if missing else measured(name)
         tell(f"{number}/{len(chosen)} {name}: {'; '.join(map(_told, (*row['ipu'], row['gpu'])))}")

@@ -13,6 +13,7 @@ from snnc.benchmarks.cpu.network import labelled, labels, network, training
 from snnc.benchmarks.cpu.problem import Problem
 from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE, Dense, Workload
 from snnc.compiler.graph import Array
+from snnc.compiler.plan import Precision
 from snnc.compiling import as_graph, compile_to_folder
 from snnc.options import options
 
@@ -32,7 +33,7 @@ class Engine:
     def __init__(self, problem: Problem, mode: str, variant: str, device: str = "cpu") -> None:
         workload = problem.workload
         window = GRADIENT_WINDOW if mode == "window" else None
-        self._session = snnc.compile(network(workload), variant, **training(workload, window))
+        self._session = snnc.compile(network(workload), variant, precision=_precision(mode), **training(workload, window))
         if mode == "checkpoint":
             _save_memory(self._session.engine, workload)
         self._start = labelled(workload, problem.weights)
@@ -61,6 +62,10 @@ class Engine:
     def reset(self) -> None:
         """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
         self._session.load_state_dict(self._start, strict=False)
+
+
+def _precision(mode: str) -> Precision:
+    return "bfloat16" if mode == "bfloat16" else "float32"
 
 
 def _placed(x: Array, device: str) -> Any:
