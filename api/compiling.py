@@ -20,7 +20,7 @@ from snnc.backends.project import whole_folder
 from snnc.compiler.graph import Graph, Input, Kind
 from snnc.compiler.losses import Loss
 from snnc.compiler.optimizers import Optimizer
-from snnc.compiler.plan import Mode, Recompute, Streaming
+from snnc.compiler.plan import Mode, Overlap, Precision, Recompute, Streaming
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.surrogate import Surrogate
 from snnc.data import read_arrays
@@ -62,6 +62,10 @@ def compile(
     parts: int | None = None,
     memory: str | int | None = None,
     threads: int | None = None,
+    overlap_host_io: Overlap = "auto",
+    num_io_tiles: int | None = None,
+    truncate: int | None = None,
+    precision: Precision = "float32",
 ) -> Session:
     """Compile a network for a target.
 
@@ -106,10 +110,21 @@ def compile(
     parts
         Parts that populations with sparse connections are cut into, 1 for none; by default as many as make the predicted step fastest.
     memory
-        On the processor: bytes that a training step may take, such as ``"500M"``. Where the states of all steps are more, those between
-        two checkpoints are kept, and steps run again before they run backward. Gradients are equal up to the order of sums.
+        On the processor and on a GPU: bytes that a training step may take, such as ``"500M"``. Where the states of all steps are more,
+        those between two checkpoints are kept, and steps run again before they run backward. Gradients are equal up to the order of sums.
     threads
         On the processor: how many; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all.
+    overlap_host_io
+        On a machine: whether the inputs of the next step come while this one runs, onto tiles set aside for that: ``"on"``, ``"off"``, or
+        ``"auto"``, where the step is predicted to be faster then. Results are equal.
+    num_io_tiles
+        How many tiles of each chip are set aside; by default as many as are predicted to be best.
+    truncate
+        On the processor and the reference: truncated backpropagation through time. What steps that are a multiple of this number carry
+        over from the step before counts as a constant, as after PyTorch's ``detach``; the loss still reads every step.
+    precision
+        On a GPU: ``"bfloat16"`` rounds the factors of the dense backward products, which then run on tensor cores; sums, states and
+        parameters are float32.
 
     Raises
     ------
@@ -141,6 +156,10 @@ def compile(
         streaming=streaming,
         memory=memory,
         threads=threads,
+        overlap_host_io=overlap_host_io,
+        num_io_tiles=num_io_tiles,
+        truncate=truncate,
+        precision=precision,
     )
     graph = as_graph(model, dt=dt, input_kind=input_kind)
     if output is None:
@@ -262,7 +281,7 @@ def open_engine_of(compiled: Compiled, folder: Path | None) -> Engine:
     if compiled.options.target == CUDA:
         from snnc.backends.cuda.engine import open_engine as open_cuda
 
-        return open_cuda(folder)
+        return open_cuda(folder, compiled.options.memory)
     if for_poptorch(compiled.options.target):
         from snnc.backends.poptorch.engine import PopTorchEngine
 

@@ -11,7 +11,7 @@ from snnc.activity import Activity, assumed_activity
 from snnc.compiler.graph import Graph, Kind
 from snnc.compiler.losses import Loss
 from snnc.compiler.optimizers import Optimizer
-from snnc.compiler.plan import Mode, Plan, Recompute, Streaming
+from snnc.compiler.plan import Mode, Overlap, Plan, Recompute, Streaming
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiling import Data, Model, as_graph, measured_activity
 from snnc.errors import EstimateError
@@ -37,6 +37,8 @@ class Estimate:
     def to_data(self) -> dict[str, Any]:
         """Return the numbers as JSON's types; cycles and milliseconds are predictions for a training step (forward pass without a loss)."""
         plan, memory = self.plan, self.plan.tile_memory
+        # Where the host's streams run beside the step, it lasts as long as what takes longer.
+        seconds = plan.seconds if plan.overlap is None else plan.seconds_with_host
         return {
             "name": plan.name,
             "target": plan.target.name,
@@ -54,8 +56,12 @@ class Estimate:
             "ideal_cycles": plan.ideal_cycles,
             "balance": plan.bound_cycles / plan.cycles,
             "clock_ghz": plan.target.clock_hz / 1e9,
-            "step_ms": 1e3 * plan.seconds,
-            "samples_per_s": plan.batch / plan.seconds,
+            "step_ms": 1e3 * seconds,
+            "samples_per_s": plan.batch / seconds,
+            "host_ms": None if plan.host_seconds is None else 1e3 * plan.host_seconds,
+            "host_hidden_ms": 1e3 * plan.hidden_host_seconds,
+            "step_with_host_ms": 1e3 * plan.seconds_with_host,
+            "io_tiles": plan.overlap.tiles if plan.overlap is not None else 0,
             "peak_tile_bytes": max(memory),
             "tile_bytes": plan.target.tile_bytes,
             "segment": plan.segment,
@@ -83,6 +89,8 @@ def estimate(
     input_kind: Kind | None = None,
     recompute: Recompute = "auto",
     streaming: Streaming = "auto",
+    overlap_host_io: Overlap = "auto",
+    num_io_tiles: int | None = None,
 ) -> Estimate:
     """Predict what a network costs on a machine; nothing is emitted, built or run.
 
@@ -90,6 +98,8 @@ def estimate(
     ----------
     model, target, steps, batch, loss, optimizer, surrogate, capacity, mode, calibrate, dt, input_kind, recompute, streaming
         As :func:`snnc.compile` takes them; the target is a machine.
+    overlap_host_io, num_io_tiles
+        Likewise.
     activity
         Spikes a value and step to assume of every source that sends spikes.
     strategy
@@ -109,7 +119,21 @@ def estimate(
     True
     """
     start = time.perf_counter()
-    chosen = options(target, steps, batch, loss, optimizer, surrogate, 0, capacity, mode, recompute=recompute, streaming=streaming)
+    chosen = options(
+        target,
+        steps,
+        batch,
+        loss,
+        optimizer,
+        surrogate,
+        0,
+        capacity,
+        mode,
+        recompute=recompute,
+        streaming=streaming,
+        overlap_host_io=overlap_host_io,
+        num_io_tiles=num_io_tiles,
+    )
     graph = as_graph(model, dt=dt, input_kind=input_kind)
     return estimate_graph(graph, chosen, calibrate, activity=activity, strategy=strategy, start=start)
 

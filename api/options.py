@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, get_args
 
 from snnc.compiler.graph_data import surrogate_from_data, surrogate_to_data
 from snnc.compiler.losses import Loss, parse_loss
 from snnc.compiler.optimizers import SGD, Adam, Optimizer
-from snnc.compiler.plan import Mode, Recompute, Streaming
+from snnc.compiler.plan import Mode, Overlap, Precision, Recompute, Streaming
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiler.surrogates import parse_surrogate
 from snnc.errors import OptionValueError, UnknownOptimizerError
 
+OVERLAP = ("auto", "on", "off")
+"""Whether the host's streams run beside computing."""
 STREAMING = ("auto", "off", "inputs", "boundaries", "history")
 """What a sequence in segments may keep outside the tiles."""
 REFERENCE = "reference"
@@ -27,6 +29,7 @@ POPTORCH = "poptorch"
 """The target that is a package for PopTorch; ``poptorch:MACHINE`` names the machine that it is placed on."""
 OPTIONS_FILE = "model/options.json"
 """Where a project keeps the options that it was compiled with."""
+PRECISIONS = get_args(Precision)
 UNPLACED = (REFERENCE, CPU, CUDA)
 """Targets without tiles: there is no plan."""
 
@@ -70,13 +73,20 @@ class Options:
     recompute: Recompute = "auto"
     parts: int | None = None
     streaming: Streaming = "auto"
+    overlap_host_io: Overlap = "auto"
+    num_io_tiles: int | None = None
+    """Tiles of each chip that are set aside for that; None: as many as are predicted to be best."""
     memory: int | None = None
     """Bytes that a training step on the processor may take; None: all that it needs without checkpoints."""
+    precision: Precision = "float32"
+    """Of the factors of dense backward products; sums are float32."""
     threads: int | None = None
     """Threads of a program on the processor; None: ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all."""
+    truncate: int | None = None
+    """Steps after which the gradient is cut; None: it flows through all steps."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "capacity", "parts", "memory", "threads"):
+        for name in ("steps", "batch", "capacity", "parts", "num_io_tiles", "memory", "threads", "truncate"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
                 raise OptionValueError(f"{name} is {value}; it has to be 1 or more.")
@@ -87,13 +97,36 @@ class Options:
         length = self.recompute if isinstance(self.recompute, int) and not isinstance(self.recompute, bool) else 0
         if self.recompute not in ("auto", "off") and length < 1:
             raise OptionValueError(f"recompute is {self.recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
-        for name in ("memory", "threads"):
-            if getattr(self, name) is not None and self.target != CPU:
-                raise OptionValueError(f"{name} is for the target {CPU!r}; {self.target!r} has memory and threads of its own.")
+        for name, targets in (("memory", (CPU, CUDA)), ("threads", (CPU,))):
+            if getattr(self, name) is not None and self.target not in targets:
+                where = " and ".join(map(repr, targets))
+                raise OptionValueError(f"{name} is for the target {where}; {self.target!r} has memory and threads of its own.")
+        if self.truncate is not None and self.target not in (CPU, REFERENCE):
+            raise OptionValueError(f"truncate is for the targets {CPU!r} and {REFERENCE!r}; {self.target!r} goes back through all steps.")
+        if self.precision not in PRECISIONS:
+            raise OptionValueError(f"precision is {self.precision!r}; it is one of {', '.join(PRECISIONS)}.")
+        if self.precision != "float32" and self.target != CUDA:
+            raise OptionValueError(f"precision {self.precision!r} is for the target {CUDA!r}; {self.target!r} computes in float32.")
         if self.streaming not in STREAMING:
             raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
+        self._check_overlap()
         if (self.parts or 1) > 1 and for_poptorch(self.target):
             raise OptionValueError(f"parts is {self.parts}, and a package for PopTorch keeps populations whole; leave parts out.")
+
+    def _check_overlap(self) -> None:
+        if self.overlap_host_io not in OVERLAP:
+            raise OptionValueError(f"overlap_host_io is {self.overlap_host_io!r}; it is one of {', '.join(OVERLAP)}.")
+        if self.overlap_host_io == "off" and self.num_io_tiles is not None:
+            raise OptionValueError(f"num_io_tiles is {self.num_io_tiles}, and overlap_host_io is 'off'; leave one of them out.")
+        if self.overlap_host_io != "on" and self.num_io_tiles is None:
+            return
+        if for_poptorch(self.target):
+            raise OptionValueError(
+                "a package for PopTorch leaves its streams to PopTorch: set TensorLocations.numIOTiles and set_overlap_for_input of "
+                "poptorch.Options there, and leave overlap_host_io and num_io_tiles out."
+            )
+        if self.target in UNPLACED:
+            raise OptionValueError(f"overlap_host_io and num_io_tiles are for machines; the target {self.target!r} has no tiles.")
 
 
 def options(
@@ -113,6 +146,10 @@ def options(
     streaming: str = "auto",
     memory: str | int | None = None,
     threads: int | None = None,
+    overlap_host_io: str = "auto",
+    num_io_tiles: int | None = None,
+    truncate: int | None = None,
+    precision: str = "float32",
 ) -> Options:
     """Make options from objects or from their names."""
     return Options(
@@ -129,8 +166,12 @@ def options(
         recompute=int(recompute) if isinstance(recompute, str) and recompute.isdecimal() else recompute,  # type: ignore[arg-type]  # as mode
         streaming=streaming,  # type: ignore[arg-type]  # as mode
         parts=parts,
+        overlap_host_io=overlap_host_io,  # type: ignore[arg-type]  # as mode
+        num_io_tiles=num_io_tiles,
         memory=parse_memory(memory),
         threads=threads,
+        truncate=truncate,
+        precision=precision,  # type: ignore[arg-type]  # as mode
     )
 
 
@@ -239,8 +280,12 @@ def to_data(chosen: Options) -> dict[str, Any]:
         "recompute": chosen.recompute,
         "streaming": chosen.streaming,
         "parts": chosen.parts,
+        "overlap_host_io": chosen.overlap_host_io,
+        "num_io_tiles": chosen.num_io_tiles,
         "memory": chosen.memory,
         "threads": chosen.threads,
+        "truncate": chosen.truncate,
+        "precision": chosen.precision,
     }
 
 
@@ -262,8 +307,12 @@ def from_data(data: Mapping[str, Any]) -> Options:
         recompute=data.get("recompute", "auto"),
         streaming=data.get("streaming", "auto"),
         parts=data.get("parts"),
+        overlap_host_io=data.get("overlap_host_io", "auto"),
+        num_io_tiles=data.get("num_io_tiles"),
         memory=data.get("memory"),
         threads=data.get("threads"),
+        truncate=data.get("truncate"),
+        precision=data.get("precision", "float32"),
     )
 
 

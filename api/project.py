@@ -18,6 +18,7 @@ from snnc.compiler.graph import WEIGHTED, Array, Graph, OneToOne, Population, Sp
 from snnc.compiler.lower import lower
 from snnc.compiler.mapping import make_plan
 from snnc.compiler.mapping.errors import TooBigError
+from snnc.compiler.mapping.host_overlap import Wanted, plan_overlap
 from snnc.compiler.mapping.plan_json import plan_from_json
 from snnc.compiler.parting import prepare
 from snnc.compiler.passes.fill_sparse import FillSparse
@@ -77,7 +78,7 @@ def compile_graph(graph: Graph, chosen: Options, activity: Activity | None = Non
 
 def lowered(graph: Graph, chosen: Options) -> StepProgram:
     """Write `graph` as a step program in a form that the target runs."""
-    return lower(_filled(graph, chosen), **_lowering(chosen))
+    return lower(_filled(graph, chosen), **_lowering(chosen), truncate=chosen.truncate)
 
 
 def _filled(graph: Graph, chosen: Options) -> Graph:
@@ -154,7 +155,22 @@ def map_program(
     StepsNeededError
         A machine needs a fixed number of steps, and none is known.
     """
-    target, steps = machine or load_target(machine_of(chosen.target)), program.steps
+    target = machine or load_target(machine_of(chosen.target))
+
+    def planned(some: Target) -> Plan:
+        return _map_onto(some, program, chosen, activity, strategy=strategy, chips=chips, quick=quick)
+
+    # PopTorch streams what its operations read; baselines and quick looks compare placements.
+    if quick or strategy != "snnc" or for_poptorch(chosen.target):
+        return planned(target)
+    return plan_overlap(planned, program, target, Wanted(chosen.overlap_host_io, chosen.num_io_tiles))
+
+
+def _map_onto(
+    target: Target, program: StepProgram, chosen: Options, activity: Activity | None, *, strategy: str, chips: int | None, quick: bool
+) -> Plan:
+    """Map onto all tiles of `target`."""
+    steps = program.steps
     if steps is None:
         raise StepsNeededError(
             f"{program.name!r} runs any number of steps, and {chosen.target} needs to know it; give steps (--steps 100)."
@@ -213,7 +229,8 @@ def write_project(compiled: Compiled, folder: Path) -> None:
     elif compiled.options.target == CUDA:
         from snnc.backends.cuda.emit import emit_cuda
 
-        emit_cuda(compiled.program, folder, compiled.options.steps, compiled.options.batch)
+        chosen = compiled.options
+        emit_cuda(compiled.program, folder, chosen.steps, chosen.batch, chosen.precision)
     (folder / "model").mkdir(parents=True, exist_ok=True)
     if isinstance(compiled.parts, Ordered):
         save_orders(compiled.parts, folder)

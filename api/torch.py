@@ -1,10 +1,11 @@
-"""A compiled network as a module of PyTorch: forward and backward run the program for this processor, under autograd.
+"""A compiled network as a module of PyTorch: forward and backward run the program for this processor or for a GPU, under autograd.
 
 Needs the extra ``snnc[torch]``.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import threading
@@ -18,10 +19,13 @@ import torch
 
 from snnc.backends.cpu.adjoint import GivenAdjoint, with_input_gradients
 from snnc.backends.cpu.emit import emit_cpu
-from snnc.backends.cpu.engine import CpuEngine, open_engine
-from snnc.backends.engine import Array
+from snnc.backends.cpu.engine import open_engine as open_cpu
+from snnc.backends.cuda.emit import emit_cuda
+from snnc.backends.cuda.engine import open_engine as open_cuda
+from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.backends.errors import TorchTensorError, UnknownNameError
 from snnc.backends.events import Events
+from snnc.backends.segmented_engine import SegmentedEngine
 from snnc.compiler.graph import Kind, Output
 from snnc.compiler.lower import lower
 from snnc.compiler.optimizers import SGD
@@ -29,7 +33,8 @@ from snnc.compiler.step_program import StepProgram
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiler.surrogates import parse_surrogate
 from snnc.compiling import Model, as_graph
-from snnc.options import parse_memory, parse_window
+from snnc.errors import OptionValueError
+from snnc.options import CPU, CUDA, parse_memory, parse_window
 
 Input: TypeAlias = "torch.Tensor | Events"
 """What the module takes for an input: [T, B, *shape]."""
@@ -39,13 +44,15 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     """A network as a layer: [T, B, *input] to [T, B, *output].
 
     Learned parameters of the network are parameters of the module, the others buffers, under the names of
-    :meth:`snnc.Session.state_dict`. The program runs on the processor, in float32; the backward pass of a forward pass that was not the
-    last one runs it again.
+    :meth:`snnc.Session.state_dict`. The program runs in float32; the backward pass of a forward pass that was not the last one runs it
+    again. On a GPU the module's parameters, inputs and outputs are tensors there, which the program reads and writes where they are.
 
     Parameters
     ----------
     model
         As for :func:`snnc.compile`.
+    target
+        ``"cpu"`` or ``"cuda"``.
     output
         Which output, where there are several.
     surrogate, gradient_window, steps, dt, input_kind, memory, threads
@@ -73,6 +80,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         self,
         model: Model,
         *,
+        target: str = CPU,
         output: str | None = None,
         surrogate: str | Surrogate | None = None,
         gradient_window: str | float | tuple[float, float] | None = None,
@@ -100,7 +108,9 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             gradient_window=parse_window(gradient_window),
             steps=steps,
         )
-        self._engine = _opened(self, self.program, threads, parse_memory(memory))
+        on_device = target == CUDA and not os.environ.get(CHECK_ON_HOST)
+        self._device = torch.device("cuda", torch.cuda.current_device()) if on_device else torch.device("cpu")
+        self._engine = _opened(self, target, threads, parse_memory(memory))
         ids = {p.label: p.id for p in self.program.populations}
         self._input_adjoints = {i.id: f"d_{ids[relays[i.label]]}" for i in self.program.inputs if i.label in relays}
         self._output = next(o for o in self.program.outputs if o.id == self.program.loss_output)
@@ -117,7 +127,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         Parameters
         ----------
         inputs
-            [T, B, *shape], float32 on the processor, or :class:`snnc.Events`; where there are several inputs, a mapping of their names.
+            [T, B, *shape], float32 where the program runs, or :class:`snnc.Events`; of several inputs, a mapping of their names.
 
         Returns
         -------
@@ -149,9 +159,10 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         for info in infos:
             value = by_name[info.label]
             if isinstance(value, torch.Tensor):
-                if value.device.type != "cpu":
+                if value.device.type != self._device.type:
+                    there = str(self._device)
                     raise TorchTensorError(
-                        f"the input {info.label!r} is on {value.device}; the module runs on the processor: give it .cpu()."
+                        f"the input {info.label!r} is on {value.device}; the module runs on {there}: give it .to({there!r})."
                     )
                 value = value.float()
             if tuple(value.shape[2:]) != info.shape or min(value.shape) < 1:
@@ -173,7 +184,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
                 if above not in self._modules:
                     self.add_module(above, torch.nn.Module())
                 home = self.get_submodule(above)
-            value = torch.from_numpy(np.array(parameter.value, dtype=np.float32))
+            value = torch.from_numpy(np.array(parameter.value, dtype=np.float32)).to(self._device)
             if name in learned:
                 home.register_parameter(last, torch.nn.Parameter(value))
             else:
@@ -182,17 +193,44 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
 
     def _run(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Run forward with these parameters; the next :meth:`_go_back` goes back from here."""
-        self._engine.set_parameters({name: _array(value) for name, value in values.items()})
-        records = self._engine.run_forward({name: v if isinstance(v, Events) else _array(v) for name, v in given.items()})
+        for name, value in values.items():
+            self._give(name, value)
+        self._engine.run_forward({name: v if isinstance(v, Events) else self._read(v) for name, v in given.items()})
         self._runs += 1
-        return torch.from_numpy(records[self._output.id])
+        steps, batch = next(iter(given.values())).shape[:2]
+        return self._take(self._output.record, (steps, batch, *self._output.shape))
 
     def _go_back(self, adjoint: torch.Tensor, steps: int, batch: int) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-        gradients = self._engine.run_backward(self._output.record, _array(adjoint))
+        self._give(f"d_{self._output.record}", adjoint)
+        self._engine.run_backward()
         self._runs += 1
+        learned = {step.parameter for step in self.program.update}
+        gradients = {name: self._take(f"d_{name}", self.program.parameters[name].value.shape) for name in self._places if name in learned}
         shapes = {i.id: (steps, batch, *i.shape) for i in self.program.inputs}
-        of_inputs = {name: self._engine.session.get(tensor).reshape(shapes[name]) for name, tensor in self._input_adjoints.items()}
-        return tuple({name: torch.from_numpy(a) for name, a in found.items()} for found in (gradients, of_inputs))  # type: ignore[return-value]
+        return gradients, {name: self._take(tensor, shapes[name]) for name, tensor in self._input_adjoints.items()}
+
+    def _give(self, name: str, value: torch.Tensor) -> None:
+        """Let the program read a tensor where it lies."""
+        whole = value.detach().to(self._device, torch.float32).contiguous()
+        self._wait()
+        self._engine.session.set_from(name, whole.data_ptr(), max(1, whole.numel()))
+
+    def _take(self, name: str, shape: tuple[int, ...]) -> torch.Tensor:
+        """Let the program write a tensor."""
+        found = torch.empty(shape, dtype=torch.float32, device=self._device)
+        self._wait()
+        self._engine.session.get_into(name, found.data_ptr(), max(1, found.numel()))
+        return found
+
+    def _read(self, value: torch.Tensor) -> Any:
+        """Return a tensor as an engine takes inputs."""
+        whole = value.detach().contiguous()
+        return whole if whole.is_cuda else whole.numpy()
+
+    def _wait(self) -> None:
+        """Let the current stream end: the program runs in a stream of its own, and has ended when a call of it returns."""
+        if self._device.type == "cuda":
+            torch.cuda.current_stream(self._device).synchronize()
 
 
 class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
@@ -221,14 +259,12 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         return (None, None, *inputs, *(gradients.get(name) for name in module._places))
 
 
-def _opened(owner: Module, program: StepProgram, threads: int | None, memory: int | None) -> CpuEngine:
+def _opened(owner: Module, target: str, threads: int | None, memory: int | None) -> SegmentedEngine:
     """Build the program in a folder that is deleted with `owner`."""
     folder = Path(tempfile.mkdtemp(prefix="snnc-torch-"))
     weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
-    emit_cpu(program, folder / "project")
-    return open_engine(folder / "project", threads, memory)
-
-
-def _array(tensor: torch.Tensor) -> Array:
-    found: Array = tensor.detach().contiguous().numpy()
-    return found
+    if target == CPU:
+        return open_cpu(emit_cpu(owner.program, folder / "project"), threads, memory)
+    if target == CUDA:
+        return open_cuda(emit_cuda(owner.program, folder / "project"), memory, owner._device.index)
+    raise OptionValueError(f"a module runs on the target {CPU!r} or {CUDA!r}, not on {target!r}.")

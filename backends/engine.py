@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import numpy.typing as npt
 
@@ -103,6 +103,38 @@ class GradientEngine(Protocol):
 
     def gradients(self) -> dict[str, Array]:
         """Parameter name -> gradient."""
+        ...
+
+
+@runtime_checkable
+class AheadEngine(Protocol):
+    """An engine that takes the inputs of a batch while it runs the one before."""
+
+    @property
+    def takes_ahead(self) -> bool:
+        """Whether it gains by that."""
+        ...
+
+    def offer(self, inputs: Mapping[str, Array], target: Array | None = None) -> None:
+        """Give the batch that follows the next one: with a `target`, of training. The next one but one that is run with the very
+        same objects takes them as they were when they were offered; any other batch may be run in its stead."""
+        ...
+
+
+def takes_ahead(engine: Engine) -> TypeGuard[AheadEngine]:
+    """Tell whether an engine gains by batches that are offered before they run."""
+    return isinstance(engine, AheadEngine) and engine.takes_ahead
+
+
+@runtime_checkable
+class GatheringEngine(Protocol):
+    """An engine that can see the samples of an update in parts."""
+
+    def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
+        """Make one update from the gradients of all `parts`, inputs and targets as for :meth:`Engine.train_batch`; return the loss.
+
+        The loss is averaged over `samples`, which is how many the parts have together: the update is that of all of them at once.
+        """
         ...
 
 

@@ -48,6 +48,7 @@ class Role(IntEnum):
     COUNTER = 7
     RESULT = 8
     MOMENT = 9
+    NEXT = 10
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,14 @@ class NativeSession:
             raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the memory {elements} elements.")
         pointer = ctypes.c_void_p(address)
         self._check(self._library.snnc_set_tensor(self._open(), name.encode(), pointer, elements * info.dtype.itemsize))
+
+    def get_into(self, name: str, address: int, elements: int) -> None:
+        """Let the program copy the tensor to memory for numbers of its type, the host's or a device's own."""
+        info = self._info(name)
+        if elements != np.prod(info.shape, dtype=int):
+            raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the memory room for {elements} elements.")
+        pointer = ctypes.c_void_p(address)
+        self._check(self._library.snnc_get_tensor(self._open(), name.encode(), pointer, elements * info.dtype.itemsize))
 
     def get(self, name: str) -> Array:
         """Copy a tensor out."""

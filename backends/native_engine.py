@@ -38,9 +38,8 @@ class NativeEngine(ABC):
         """See :class:`~snnc.backends.engine.Engine`."""
         if not self.description["training"]:
             raise NotTrainableError(f"{self.description['name']!r} was compiled for inference; give a loss and an optimizer to train it.")
-        self._set_inputs(inputs)
+        self._set_batch(inputs, target)
         self._set_initial({})
-        self.session.set("labels", target)
         self.session.set("lr", np.array([learning_rate], dtype=np.float32))
         return self.session.train_step()
 
@@ -82,6 +81,10 @@ class NativeEngine(ABC):
     def close(self) -> None:
         """See :class:`~snnc.backends.engine.Engine`."""
         self.session.close()
+
+    def _set_batch(self, inputs: Mapping[str, Array], target: Array) -> None:
+        self._set_inputs(inputs)
+        self.session.set("labels", target)
 
     @abstractmethod
     def _set_inputs(self, inputs: Mapping[str, Array]) -> None: ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeAlias, cast
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from snnc.backends import training
 from snnc.backends.arrays import checked, describe, from_sequence, padded, to_sequence
-from snnc.backends.engine import Array, Engine, SteppingEngine
+from snnc.backends.engine import Array, Engine, Initial, SteppingEngine, takes_ahead
 from snnc.backends.errors import (
     BatchSizeError,
     ClosedError,
@@ -90,7 +91,8 @@ class Session:
         whole, start = self.prepared(inputs, initial, steps)
         batch = next(iter(whole.values())).shape[1]
         size = self.engine.batch or batch
-        parts = [self._forward(whole, start, slice(at, min(at + size, batch))) for at in range(0, batch, size)]
+        cut = (slice(at, min(at + size, batch)) for at in range(0, batch, size))
+        parts = list(self._forward(self._filled(whole, start, part) for part in cut))
         records = {id_: np.concatenate([part[id_] for part in parts], axis=1) for id_ in parts[0]}
         return {o.label: from_sequence(records[o.id], o) for o in self.program.outputs}
 
@@ -171,6 +173,7 @@ class Session:
         learning_rate: float | Callable[[int], float] | None = None,
         shuffle: bool = True,
         seed: int = 0,
+        accumulate: int = 1,
         callback: Callable[[Progress], None] | None = None,
     ) -> History:
         """Train by backpropagation through time.
@@ -195,6 +198,9 @@ class Session:
             A number, or a function of the epoch (from `first_epoch`); the optimizer's by default.
         shuffle, seed
             Order of the samples: a new permutation each epoch, or as given.
+        accumulate
+            Parts that the samples of an update are run in, one after the other: gradients are summed, and the memory of a step is that
+            of a part. The update is that of the whole batch, up to rounding.
         callback
             Called after each batch.
 
@@ -213,9 +219,22 @@ class Session:
             epochs, training.batch_size(self.engine, count, batch), self.engine.batch is not None, shuffle, seed, first_epoch
         )
         rate = training.learning_rate(self.program.optimizer, learning_rate)
+        gathering = training.gathering(self.engine, accumulate)
 
-        def train(chosen: Array, epoch: int) -> float:
-            return self.engine.train_batch(self._batch(data, chosen), labels[chosen].astype(np.int64), rate(epoch))
+        def batch_of(chosen: Array) -> tuple[dict[str, Array], Array]:
+            return self._batch(data, chosen), labels[chosen].astype(np.int64)
+
+        ahead: list[tuple[dict[str, Array], Array]] = []
+
+        def train(chosen: Array, epoch: int, following: Array | None) -> float:
+            if gathering is not None:
+                parts = np.array_split(chosen, min(accumulate, len(chosen)))
+                return gathering.train_parts(map(batch_of, parts), len(chosen), rate(epoch))
+            inputs, target = ahead.pop() if ahead else batch_of(chosen)
+            if following is not None and takes_ahead(self.engine):
+                ahead.append(batch_of(following))
+                self.engine.offer(*ahead[0])
+            return self.engine.train_batch(inputs, target, rate(epoch))
 
         return training.train(plan, count, train, callback)
 
@@ -226,12 +245,9 @@ class Session:
         data = self._samples(x)
         count = len(next(iter(data.values())))
         size = self.engine.batch or min(count, 256)
-        found = []
-        for at in range(0, count, size):
-            whole = self._batch(data, np.arange(at, min(at + size, count)))
-            record = self._forward(whole, {}, slice(None))[chosen.id]
-            found.append(scores(self.program, chosen, record).argmax(axis=-1))
-        return np.concatenate(found)
+        batches = (self._batch(data, np.arange(at, min(at + size, count))) for at in range(0, count, size))
+        records = self._forward(self._filled(batch, {}, slice(None)) for batch in batches)
+        return np.concatenate([scores(self.program, chosen, record[chosen.id]).argmax(axis=-1) for record in records])
 
     def evaluate(self, x: Mapping[str, Input] | Input, y: npt.ArrayLike, output: str | None = None) -> float:
         """Return the share of samples whose class :meth:`predict` finds."""
@@ -370,8 +386,19 @@ class Session:
             if own != batch and (info.layout.batch_axis is not None or isinstance(sequences[info.id], Events)):
                 raise BatchSizeError(f"the input {info.label!r} has a batch of {own}, another input one of {batch}; they must be equal.")
 
-    def _forward(self, whole: Mapping[str, Given], initial: Mapping[tuple[str, str], Array], part: slice) -> dict[str, Array]:
-        """Run some samples, filled up with zeros to the engine's batch; the filling is cut off again."""
+    def _forward(self, batches: Iterator[_Filled]) -> Iterator[dict[str, Array]]:
+        """Run batches one behind the other, and cut off what they were filled up with."""
+        now = next(batches, None)
+        while now is not None:
+            following = next(batches, None)
+            if following is not None and takes_ahead(self.engine):
+                self.engine.offer(following.inputs)
+            records = self.engine.forward(now.inputs, now.initial)
+            yield {id_: record[:, : now.count] for id_, record in records.items()}
+            now = following
+
+    def _filled(self, whole: Mapping[str, Given], initial: Mapping[tuple[str, str], Array], part: slice) -> _Filled:
+        """Take some samples, filled up with zeros to the engine's batch."""
         # Engines that take events take any batch: `part` is all of it.
         inputs = {id_: array if isinstance(array, Events) else array[:, part] for id_, array in whole.items()}
         count = next(iter(inputs.values())).shape[1]
@@ -380,8 +407,7 @@ class Session:
         if missing > 0:
             inputs = {id_: padded(array, 1, missing) for id_, array in inputs.items() if not isinstance(array, Events)}
             start = {key: padded(array, 0, missing) for key, array in start.items()}
-        records = self.engine.forward({id_: self._cast(a) for id_, a in inputs.items()}, {key: self._cast(a) for key, a in start.items()})
-        return {id_: record[:, :count] for id_, record in records.items()}
+        return _Filled({id_: self._cast(a) for id_, a in inputs.items()}, {key: self._cast(a) for key, a in start.items()}, count)
 
     def _samples(self, x: Mapping[str, Input] | Input) -> dict[str, Given]:
         """Check arrays of samples against the inputs: id -> [samples, T, *shape] (T missing where static)."""
@@ -415,6 +441,15 @@ class Session:
         dtype: npt.DTypeLike = getattr(self.engine, "dtype", np.float32)
         result: npt.NDArray[Any] = np.ascontiguousarray(array, dtype=dtype)
         return result
+
+
+@dataclass(frozen=True, eq=False)
+class _Filled:
+    """What an engine runs forward, and how many of its samples count."""
+
+    inputs: Mapping[str, Array]
+    initial: Initial
+    count: int
 
 
 def _sequence(given: Given, info: InputInfo) -> Given:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from snnc.backends.engine import Array, Engine
+from snnc.backends.engine import Array, Engine, GatheringEngine
 from snnc.backends.errors import BatchSizeError, TrainingOptionError
 from snnc.backends.history import History, Progress
 from snnc.compiler.optimizers import Optimizer
@@ -53,6 +53,25 @@ def batch_size(engine: Engine, count: int, wanted: int | None) -> int:
     return engine.batch
 
 
+def gathering(engine: Engine, accumulate: int) -> GatheringEngine | None:
+    """Return the engine when it is to see updates in `accumulate` parts; None when in one.
+
+    Raises
+    ------
+    TrainingOptionError
+        It cannot, or there is no such number of parts.
+    """
+    if accumulate < 1:
+        raise TrainingOptionError(f"accumulate is {accumulate}; an update is run in at least 1 part.")
+    if accumulate == 1:
+        return None
+    if engine.batch is not None or not isinstance(engine, GatheringEngine):
+        raise TrainingOptionError(
+            f"accumulate is {accumulate}, but this target changes parameters after each step; the targets 'cpu' and 'reference' can wait."
+        )
+    return engine
+
+
 def learning_rate(optimizer: Optimizer, wanted: float | Callable[[int], float] | None) -> Callable[[int], float]:
     """Return the learning rate as a function of the epoch."""
 
@@ -65,21 +84,25 @@ def learning_rate(optimizer: Optimizer, wanted: float | Callable[[int], float] |
     return rate
 
 
-def train(plan: Schedule, count: int, step: Callable[[Array, int], float], callback: Callable[[Progress], None] | None) -> History:
-    """Call ``step(indices, epoch)`` for every batch of every epoch."""
-    generator = np.random.default_rng(plan.seed)
+def train(
+    plan: Schedule,
+    count: int,
+    step: Callable[[Array, int, Array | None], float],
+    callback: Callable[[Progress], None] | None,
+) -> History:
+    """Call ``step(indices, epoch, following)`` for every batch of every epoch, with the indices of the batch that follows (None: none)."""
     used = count - count % plan.batch if plan.full_batches_only else count
     history = History(dropped=count - used)
     starts = range(0, used, plan.batch)
-    for _ in range(plan.first_epoch if plan.shuffle else 0):
-        generator.permutation(count)
+    batches = _batches(plan, count, [slice(at, min(at + plan.batch, used)) for at in starts])
+    following = next(batches, None)
     for epoch in range(plan.first_epoch, plan.first_epoch + plan.epochs):
         began = time.perf_counter()
-        order = generator.permutation(count) if plan.shuffle else np.arange(count)
         losses, sizes = [], []
-        for number, at in enumerate(starts):
-            chosen = order[at : min(at + plan.batch, used)]
-            losses.append(step(chosen, epoch))
+        for number in range(len(starts)):
+            chosen, following = following, next(batches, None)
+            assert chosen is not None, "there are as many batches as epochs have"
+            losses.append(step(chosen, epoch, following))
             sizes.append(len(chosen))
             if callback is not None:
                 callback(Progress(epoch - plan.first_epoch, plan.epochs, number, len(starts), losses[-1]))
@@ -87,3 +110,13 @@ def train(plan: Schedule, count: int, step: Callable[[Array, int], float], callb
         history.losses.append(float(np.average(losses, weights=sizes)))
         history.seconds.append(time.perf_counter() - began)
     return history
+
+
+def _batches(plan: Schedule, count: int, parts: Sequence[slice]) -> Iterator[Array]:
+    """Indices of every batch of every epoch."""
+    generator = np.random.default_rng(plan.seed)
+    for _ in range(plan.first_epoch if plan.shuffle else 0):
+        generator.permutation(count)
+    for _ in range(plan.epochs):
+        order = generator.permutation(count) if plan.shuffle else np.arange(count)
+        yield from (order[part] for part in parts)

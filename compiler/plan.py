@@ -23,8 +23,12 @@ from snnc.compiler.segments import Segments, Streamed
 from snnc.compiler.target import Target
 
 Mode: TypeAlias = Literal["exact", "drop"]
+Overlap: TypeAlias = Literal["auto", "on", "off"]
+"""Whether the host's streams run beside computing: where that is predicted to be faster, always, never."""
 Recompute: TypeAlias = Literal["auto", "off"] | int
 """Whether segments of the sequence run forward a second time: where nothing fits without, never, or with so many iterations in each."""
+Precision = Literal["float32", "bfloat16"]
+"""Of the factors of products that may be rounded; sums are float32."""
 Streaming: TypeAlias = Literal["auto"] | Streamed
 """What a sequence in segments may keep outside the tiles: whatever makes it fit and fastest, or as :data:`Streamed`."""
 
@@ -203,6 +207,8 @@ class Phase:
         Bytes that the busiest tile receives in one run.
     busiest_tile
         The tile that decides `compute`.
+    waits
+        Whether all tiles of all chips wait for each other: a decision, an exchange between chips, a copy from or to streaming memory.
     """
 
     name: str
@@ -213,6 +219,12 @@ class Phase:
     exchange: float
     bytes_in: int
     busiest_tile: int
+    waits: bool = False
+
+    @property
+    def cycles(self) -> float:
+        """Predicted cycles of one run."""
+        return self.compute + self.sync + self.exchange
 
 
 @dataclass(frozen=True)
@@ -233,6 +245,25 @@ class MemoryPhase:
     part: str
     tile: dict[str, int]
     all_tiles: dict[str, int]
+
+
+@dataclass(frozen=True)
+class HostOverlap:
+    """Host streams beside computing: tiles set aside take the inputs of the next step while this one runs.
+
+    Attributes
+    ----------
+    tiles
+        The last tiles of each chip; nothing is computed there.
+    beside
+        The part of a step in front of which the transfer begins.
+    cycles
+        Predicted cycles of the transfer that the step goes on beside.
+    """
+
+    tiles: int
+    beside: Literal["forward", "backward", "update"]
+    cycles: float
 
 
 @dataclass(frozen=True)
@@ -271,7 +302,7 @@ class Plan:
     """Ids of the parts that populations were cut into, by the author's name; each part is a population of its own here."""
     host_bytes: int = 0
     """What the host streams to the chips in a training step: labels and inputs, before the first iteration or before each run of a
-    segment. Nothing overlaps with it."""
+    segment; see :attr:`overlap`."""
     memory_over_time: tuple[MemoryPhase, ...] = ()
     """What is live in each kind of superstep, in order; see docs/decisions/0013-memory-over-time.md."""
     unshared_bytes: int = 0
@@ -285,6 +316,8 @@ class Plan:
     latency: int = 1
     """Iterations that spikes of a population need at least to reach its readers in the forward pass: 2 where relays look for the spikes
     of one iteration while neurons compute the next. Stages and lags above are those of the backward pass, where it is 1."""
+    overlap: HostOverlap | None = None
+    """How the host's streams run beside computing; None: the chips wait for them."""
 
     @property
     def segments(self) -> Segments:
@@ -294,7 +327,7 @@ class Plan:
     @property
     def cycles(self) -> float:
         """Predicted cycles of one training step (of one forward pass when not training)."""
-        return sum(p.runs * (p.compute + p.sync + p.exchange) for p in self.phases)
+        return sum(p.runs * p.cycles for p in self.phases)
 
     @property
     def seconds(self) -> float:
@@ -305,6 +338,23 @@ class Plan:
     def host_seconds(self) -> float | None:
         """Predicted seconds of these transfers, which are not in :attr:`seconds`; None when the target does not tell its rate."""
         return self.host_bytes / self.target.host.bytes_per_second if self.target.host is not None else None
+
+    @property
+    def hidden_host_seconds(self) -> float:
+        """Predicted seconds of them beside which the step goes on."""
+        # The emulator's streams take whole cycles each.
+        return 0.0 if self.overlap is None else min(self.overlap.cycles / self.target.clock_hz, self.host_seconds or 0.0)
+
+    @property
+    def seconds_with_host(self) -> float:
+        """Predicted seconds of one step with the transfers that it waits for (without any where the target does not tell its rate)."""
+        return self.seconds + (self.host_seconds or 0.0) - self.hidden_host_seconds
+
+    @property
+    def io_tiles(self) -> tuple[int, ...]:
+        """Tiles that are set aside for the host's streams, chip after chip."""
+        number, each = 0 if self.overlap is None else self.overlap.tiles, self.target.tiles_per_chip
+        return tuple(each * (chip + 1) - number + n for chip in range(self.chips_used) for n in range(number))
 
     @property
     def tile_memory(self) -> tuple[int, ...]:

@@ -97,9 +97,19 @@ class Streaming:
 
 @dataclass(frozen=True)
 class Host:
-    """The way to the host: bytes a second to all chips together, in one direction."""
+    """The way to the host.
+
+    Attributes
+    ----------
+    bytes_per_second
+        What it carries to all chips together, in one direction.
+    fewest_io_tiles, most_io_tiles
+        Tiles of a chip that may be set aside for the host's streams; 0: not told.
+    """
 
     bytes_per_second: float
+    fewest_io_tiles: int = 0
+    most_io_tiles: int = 0
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,16 @@ class Windows:
             for n, k, s, (before, after), d in zip(self.size, self.kernel, self.stride, self.padding, self.dilation, strict=True)
         )
 
+    @property
+    def reach(self) -> tuple[int, ...]:
+        """Positions in each dimension up to the last one that a window reads; windows that leave the rest out read no more."""
+        return tuple(
+            min(n, (count - 1) * s - before + (k - 1) * d + 1)
+            for n, count, k, s, (before, _), d in zip(
+                self.size, self.output, self.kernel, self.stride, self.padding, self.dilation, strict=True
+            )
+        )
+
     def taps_inside(self, count_padding: bool) -> tuple[Array, ...]:
         """For each dimension and window: how many taps read the input, with `count_padding` the padded input."""
         found = []

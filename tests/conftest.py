@@ -8,18 +8,35 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from snnc.backends.emulator.popc import DEFAULT_FLAGS
+
 settings.register_profile("fixed", derandomize=True, database=None)
 settings.register_profile("search")
 settings.load_profile(os.environ.get("SNNC_HYPOTHESIS", "fixed"))
 """The same examples in every run; SNNC_HYPOTHESIS=search draws others."""
 
 ROOT = Path(__file__).parents[1]
+CODELET_FLAGS = "SNNC_CODELET_FLAGS"
 
 
 def pytest_addoption(parser):
     parser.addoption(
         "--wide", action="store_true", help="run the wide cases too: more of the same kind, for changes of what they are about"
     )
+
+
+def pytest_configure(config):
+    """Codelets are compiled in half the time unless all cases run: results must not depend on it, and each is run for milliseconds."""
+    if not config.getoption("--wide"):
+        os.environ.setdefault(CODELET_FLAGS, DEFAULT_FLAGS.replace("-O2", "-Og"))
+
+
+@pytest.fixture(scope="module")
+def codelets_as_for_users():
+    """Compile the codelets of a file's tests as those of users are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(CODELET_FLAGS, raising=False)
+        yield
 
 
 def pytest_collection_modifyitems(config, items):

@@ -44,7 +44,7 @@ def tasks(suite: str, pattern: str = "*") -> tuple[Task, ...]:
         There is no such suite, or no net matches.
     """
     if suite not in SUITES:
-        raise BenchError(f"there is no suite {suite!r}; there are {', '.join(SUITES)}, and cpu.")
+        raise BenchError(f"there is no suite {suite!r}; there are {', '.join(SUITES)}, cpu, cuda and paper.")
     chosen = names() if pattern != "*" else _usual(suite)
     nets = [name for name in dict.fromkeys(chosen) if fnmatchcase(name, pattern)]
     if not nets:

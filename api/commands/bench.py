@@ -14,30 +14,42 @@ def bench(
     suite: Annotated[
         str,
         typer.Option(
-            "--suite", help="mapping: strategies compared; compile: seconds and memory; cpu: training steps beside other frameworks."
+            "--suite",
+            help="mapping: strategies compared; compile: seconds and memory; cpu, cuda: training steps beside other frameworks; "
+            "paper: the papers' networks, a GPU's time beside the time predicted for IPUs.",
         ),
     ] = "mapping",
     nets: Annotated[str, typer.Option("--nets", metavar="PATTERN", help="Only nets of these names: 'logged-*', w1, 'shd-x*'.")] = "*",
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the rows as JSON; - for stdout.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="With --suite compile or cpu: draw the rows, .svg.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="With --suite compile, cpu or cuda: draw the rows, .svg.")
+    ] = None,
     listing: Annotated[bool, typer.Option("--list", help="Print the names of the nets that would run, and stop.")] = False,
-    engines: Annotated[str, typer.Option("--engines", metavar="NAMES", help="With --suite cpu: only these, as in snnc,torch,jax.")] = "",
-    rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="With --suite cpu: turns of each engine, 7.")] = None,
-    threads: Annotated[int | None, typer.Option("--threads", min=1, help="With --suite cpu: cores of each engine, all.")] = None,
+    engines: Annotated[
+        str, typer.Option("--engines", metavar="NAMES", help="With --suite cpu or cuda: only these, as in snnc,torch,jax.")
+    ] = "",
+    rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="With --suite cpu or cuda: turns of each engine, 7.")] = None,
+    threads: Annotated[int | None, typer.Option("--threads", min=1, help="With --suite cpu or cuda: cores of each engine, all.")] = None,
 ) -> None:
-    """Measure: mappings by snnc and by baselines (predicted steps), compile times, or training steps on this CPU beside other frameworks.
+    """Measure: mappings by snnc and by baselines (predicted steps), compile times, or training steps here beside other frameworks.
 
     Every row runs in a process of its own, so that its seconds and its peak memory are its own; one that fails is a row with an error.
-    In the suite cpu all engines train the same network, show equal numbers first, and take turns.
+    In the suites cpu and cuda all engines train the same network, show equal numbers first, and take turns. cuda needs a GPU and nvcc; with
+    SNNC_CUDA_ON_HOST=1 the processor stands in, which checks everything and measures nothing.
 
     Example: snnc bench --suite mapping --nets 'logged-*' --json rows.json
 
+    The suite paper predicts the papers' networks on IPUs and measures them on a GPU, where there is one; both have columns of their own.
+
     Example: snnc bench --suite cpu --nets 'w1*' --json rows.json --plot rows.svg
     """
-    if suite == "cpu":
-        _cpu(nets, json_file, plot, listing, [name.strip() for name in engines.split(",") if name.strip()], rounds, threads)
+    if suite in ("cpu", "cuda"):
+        _frameworks(suite, nets, json_file, plot, listing, [name.strip() for name in engines.split(",") if name.strip()], rounds, threads)
         return
     _check_only_cpu(engines, rounds, threads)
+    if suite == "paper":
+        _paper(nets, json_file, plot, listing)
+        return
     from snnc.benchmarks.clocks import at_another_clock
     from snnc.benchmarks.suites import run, tasks
     from snnc.benchmarks.table import compile_lines, mapping_lines
@@ -63,17 +75,32 @@ def bench(
         result(line)
 
 
-def _cpu(
-    nets: str, json_file: Path | None, plot: Path | None, listing: bool, engines: list[str], rounds: int | None, threads: int | None
+def _frameworks(
+    suite: str,
+    nets: str,
+    json_file: Path | None,
+    plot: Path | None,
+    listing: bool,
+    engines: list[str],
+    rounds: int | None,
+    threads: int | None,
 ) -> None:
-    from snnc.benchmarks.cpu.command import run_suite
     from snnc.benchmarks.cpu.plot import draw
-    from snnc.benchmarks.cpu.table import lines
-    from snnc.benchmarks.cpu.workloads import workloads
+    from snnc.benchmarks.cpu.workloads import WORKLOADS, workloads
     from snnc.console import columns
 
-    chosen = workloads(nets)
-    _check_plot("cpu", plot)
+    if suite == "cpu":
+        from snnc.benchmarks.cpu.command import run_suite
+        from snnc.benchmarks.cpu.table import lines
+
+        chosen = workloads(nets, WORKLOADS, suite)
+    else:
+        from snnc.benchmarks.cuda.command import run_suite
+        from snnc.benchmarks.cuda.table import lines
+        from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS
+
+        chosen = workloads(nets, CUDA_WORKLOADS, suite)
+    _check_plot(suite, plot)
     if listing:
         for workload in chosen:
             result(workload.label)
@@ -85,9 +112,30 @@ def _cpu(
         if found:
             _write_data(json_file, found)
     if plot is not None:
-        _write_text(plot, draw(found["rows"]))
+        title, kind = ("a CPU", "measured") if suite == "cpu" else ("a GPU", found["machine"]["times"])
+        _write_text(plot, draw(found["rows"], f"training steps on {title}", kind))
     if str(json_file) != "-":
         for line in lines(found["rows"], found["left_out"], found["machine"], columns()):
+            result(line)
+
+
+def _paper(nets: str, json_file: Path | None, plot: Path | None, listing: bool) -> None:
+    from snnc.benchmarks.cuda import paper
+
+    chosen = paper.nets(nets)
+    _check_plot("paper", plot)
+    if listing:
+        for name in chosen:
+            result(name)
+        return
+    rows: list[dict[str, Any]] = []
+    try:
+        for row in paper.rows(chosen, note):
+            rows.append(row)
+    finally:
+        _write(json_file, rows)
+    if str(json_file) != "-":
+        for line in paper.lines(rows):
             result(line)
 
 
@@ -118,14 +166,14 @@ def _check_only_cpu(engines: str, rounds: int | None, threads: int | None) -> No
     from snnc.errors import BenchError
 
     if engines or rounds is not None or threads is not None:
-        raise BenchError("--engines, --rounds and --threads belong to --suite cpu; the other suites compile and predict, once.")
+        raise BenchError("--engines, --rounds and --threads belong to --suite cpu and cuda; the other suites compile and predict, once.")
 
 
 def _check_plot(suite: str, plot: Path | None) -> None:
     from snnc.errors import BenchError
 
-    if plot is not None and (suite == "mapping" or plot.suffix.lower() != ".svg"):
-        raise BenchError(f"--plot {plot} draws rows of --suite compile or cpu, as .svg; snnc explore draws predictions.")
+    if plot is not None and (suite in ("mapping", "paper") or plot.suffix.lower() != ".svg"):
+        raise BenchError(f"--plot {plot} draws rows of --suite compile, cpu or cuda, as .svg; snnc explore draws predictions.")
 
 
 def _draw(plot: Path, rows: list[dict[str, Any]]) -> None:

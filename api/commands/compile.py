@@ -56,11 +56,24 @@ def compile_(
             help="What may wait outside the tiles where nothing fits: inputs; what segments begin with; their states: auto.",
         ),
     ] = "auto",
+    overlap_host_io: Annotated[
+        str,
+        typer.Option(
+            "--overlap-host-io", metavar="auto|on|off", help="The next step's inputs come while this one runs, onto tiles set aside: auto."
+        ),
+    ] = "auto",
+    num_io_tiles: Annotated[int | None, typer.Option("--num-io-tiles", help="How many tiles of each chip are set aside for that.")] = None,
     memory: Annotated[
         str | None,
-        typer.Option("--memory", metavar="BYTES", help="Target cpu: what a training step may take, as in 500M; steps run again."),
+        typer.Option("--memory", metavar="BYTES", help="Targets cpu, cuda: what a training step may take, as in 500M."),
     ] = None,
     threads: Annotated[int | None, typer.Option("--threads", help="Target cpu: how many threads.")] = None,
+    truncate: Annotated[
+        int | None, typer.Option("--truncate", metavar="K", help="Targets cpu and reference: cut the gradient every K steps.")
+    ] = None,
+    precision: Annotated[
+        str, typer.Option("--precision", help="Target cuda: float32, or bfloat16 factors of dense backward products.")
+    ] = "float32",
     data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to measure how often neurons fire.")] = None,
     input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
     estimate_only: Annotated[bool, typer.Option("--estimate-only", help="Plan and predict; write nothing.")] = False,
@@ -110,6 +123,10 @@ def compile_(
         streaming,
         memory,
         threads,
+        overlap_host_io,
+        num_io_tiles,
+        truncate,
+        precision,
     )
     _check_estimate(estimate_only, run=run, strategy=strategy, activity=activity)
     if output is not None:

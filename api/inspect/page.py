@@ -10,9 +10,10 @@ import numpy as np
 from snnc.inspect.encode import pack, pack_bytes, pack_places
 from snnc.inspect.flow import draw_flow
 from snnc.inspect.machine_grid import grid_of
-from snnc.inspect.palette import LAYERS, MEMORY, PARTS, RAMP, RELAY, layer_colour
+from snnc.inspect.palette import HOST, LAYERS, MEMORY, PARTS, RAMP, RELAY, layer_colour
 from snnc.inspect.raster import rasters
 from snnc.inspect.subject import Subject
+from snnc.inspect.timeline import HOST as HOST_KIND
 from snnc.inspect.timeline import Row, parts, whole_step
 from snnc.inspect.view import build_view
 from snnc.inspect.wavefront import draw_wavefront
@@ -45,7 +46,11 @@ def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Su
         "layer_memory": _layer_memory(subject),
         "flow": draw_flow(subject),
         "wavefront": draw_wavefront(subject.plan),
-        "colours": {"parts": PARTS, "memory": MEMORY, "relay": RELAY},
+        "colours": {
+            "parts": {**PARTS, **({HOST_KIND: HOST} if subject.plan.overlap is not None else {})},
+            "memory": MEMORY,
+            "relay": RELAY,
+        },
         "comparison": comparison,
         "eight": LAYERS,
         "data": {
@@ -174,6 +179,7 @@ def _row(subject: Subject, row: Row, counted: Row | None, scale: float) -> dict[
         "counted": f"{counted.cycles:,.0f} cycles" if counted else "",
         "heads": [_span(subject, span, scale) for span in row.heads],
         "spans": [_span(subject, span, scale) for span in row.spans if span.cycles > 0],
+        "host": [_span(subject, span, scale) for span in row.host],
         "emulated": [_span(subject, span, scale, "emulated") for span in counted.spans if span.cycles > 0] if counted else [],
     }
 
@@ -190,7 +196,7 @@ def _span(subject: Subject, span: Any, scale: float, source: str = "predicted") 
         "width": width,
         "label": span.phase if width >= LABELLED else "",
         "hint": hint,
-        "colour": PARTS.get(span.kind, ""),
+        "colour": HOST if span.kind == HOST_KIND else PARTS.get(span.kind, ""),
         "tile": phase.busiest_tile if phase is not None else None,
     }
 

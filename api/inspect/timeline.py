@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from snnc.compiler.mapping.host_overlap import IO_TILES
 from snnc.compiler.plan import Phase, Plan
 
 KINDS: Final = ("sync", "exchange", "compute")
 """A superstep waits for all tiles, exchanges, and computes."""
+HOST: Final = "host"
+"""A transfer from the host that runs beside them."""
 Emulated = Mapping[str, Mapping[str, float]]
 """Phase name -> kind -> cycles of all its runs in a step."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """Something that takes time: cycles from the start of its row. `kind` is empty for a phase or a part as a whole."""
+    """Something that takes time: cycles from the start of its row. `kind` is one of :data:`KINDS`, :data:`HOST`, or empty for a phase or a
+    part as a whole.
+    """
 
     phase: str
     kind: str
@@ -40,12 +45,15 @@ class Row:
         Sync, exchange and compute of the phases.
     cycles
         Its length.
+    host
+        Transfers that run beside them, always as predicted.
     """
 
     title: str
     heads: tuple[Span, ...]
     spans: tuple[Span, ...]
     cycles: float
+    host: tuple[Span, ...] = ()
 
 
 def whole_step(plan: Plan, emulated: Emulated | None = None) -> Row:
@@ -57,7 +65,20 @@ def whole_step(plan: Plan, emulated: Emulated | None = None) -> Row:
             found, cursor = _phase(phase, cursor, phase.runs, emulated)
             spans += found
         heads.append(Span(part, "", start, cursor - start, max(p.runs for p in mine)))
-    return Row("training step" if plan.training else "forward pass", tuple(heads), tuple(spans), cursor)
+    host = _host(plan, heads)
+    end = max((span.start + span.cycles for span in host), default=0.0)
+    return Row("training step" if plan.training else "forward pass", tuple(heads), tuple(spans), max(cursor, end), host)
+
+
+def _host(plan: Plan, heads: Sequence[Span]) -> tuple[Span, ...]:
+    """The transfer of the next step's inputs, from where it begins: behind what hands on those of this one, or in front of a part."""
+    if plan.overlap is None or plan.host_seconds is None:
+        return ()
+    beside = {"forward": ("forward",), "backward": ("recompute", "backward"), "update": ("update",)}[plan.overlap.beside]
+    start = next(head.start for head in heads if head.phase in beside)
+    if plan.overlap.beside == "forward":
+        start += sum(p.runs * p.cycles for p in plan.phases if p.name.endswith(IO_TILES))
+    return (Span("inputs of the next step", HOST, start, plan.host_seconds * plan.target.clock_hz, 1),)
 
 
 def parts(plan: Plan, emulated: Emulated | None = None) -> tuple[Row, ...]:

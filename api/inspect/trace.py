@@ -6,10 +6,12 @@ The format is that of "Trace Event Format" (Google, 2016): complete events ("X")
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from snnc.compiler.plan import Plan
-from snnc.inspect.timeline import KINDS, Emulated, Row, parts, whole_step
+from snnc.inspect.timeline import HOST, KINDS, Emulated, Row, parts, whole_step
+
+LANES: Final = (*KINDS, HOST)
 
 
 def trace_events(plan: Plan, emulated: Emulated | None) -> dict[str, Any]:
@@ -49,7 +51,7 @@ def trace_events(plan: Plan, emulated: Emulated | None) -> dict[str, Any]:
 def _names(process: int, title: str) -> Iterator[dict[str, Any]]:
     yield {"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": title}}
     yield {"ph": "M", "name": "process_sort_index", "pid": process, "tid": 0, "args": {"sort_index": process}}
-    for thread, name in enumerate(("superstep", *KINDS), 1):
+    for thread, name in enumerate(("superstep", *LANES), 1):
         yield {"ph": "M", "name": "thread_name", "pid": process, "tid": thread, "args": {"name": name}}
         yield {"ph": "M", "name": "thread_sort_index", "pid": process, "tid": thread, "args": {"sort_index": thread}}
 
@@ -57,10 +59,11 @@ def _names(process: int, title: str) -> Iterator[dict[str, Any]]:
 def _spans(plan: Plan, process: int, row: Row, offset: float, source: str) -> Iterator[dict[str, Any]]:
     phases = {p.name: p for p in plan.phases}
     scale = 1e6 / plan.target.clock_hz
-    for span in (*row.heads, *row.spans):
+    for span in (*row.heads, *row.spans, *row.host):
         if span.cycles <= 0:
             continue
-        arguments: dict[str, Any] = {"cycles": span.cycles, "runs": span.runs, "source": source}
+        told = "predicted" if span.kind == HOST else source
+        arguments: dict[str, Any] = {"cycles": span.cycles, "runs": span.runs, "source": told}
         if span.phase in phases:
             arguments |= {"busiest_tile": phases[span.phase].busiest_tile, "bytes_in": phases[span.phase].bytes_in}
         yield {
@@ -68,7 +71,7 @@ def _spans(plan: Plan, process: int, row: Row, offset: float, source: str) -> It
             "cat": span.kind or "superstep",
             "name": f"{span.phase} ({span.kind})" if span.kind else span.phase,
             "pid": process,
-            "tid": 2 + KINDS.index(span.kind) if span.kind else 1,
+            "tid": 2 + LANES.index(span.kind) if span.kind else 1,
             "ts": (offset + span.start) * scale,
             "dur": span.cycles * scale,
             "args": arguments,

@@ -59,6 +59,10 @@ def facts(subject: Subject) -> dict[str, Any]:
         "samples_per_second": plan.batch / plan.seconds,
         "host_bytes": plan.host_bytes,
         "host_milliseconds": None if plan.host_seconds is None else 1e3 * plan.host_seconds,
+        "host_hidden_milliseconds": 1e3 * plan.hidden_host_seconds,
+        "milliseconds_with_host": 1e3 * plan.seconds_with_host,
+        "io_tiles": len(plan.io_tiles),
+        "emulated_host": emulated_host(subject),
         "steps": plan.steps,
         "batch": plan.batch,
         "interval": plan.interval,
@@ -80,6 +84,15 @@ def facts(subject: Subject) -> dict[str, Any]:
         "parts": {name: list(ids) for name, ids in plan.parts.items()},
         "clock_hz": plan.target.clock_hz,
     }
+
+
+def emulated_host(subject: Subject) -> dict[str, float] | None:
+    """Milliseconds of the host's transfers in the run that the profile was taken of, and what of them ran beside it."""
+    profile = subject.profile or {}
+    if "host_cycles_beside_last_run" not in profile:
+        return None
+    clock = subject.plan.target.clock_hz
+    return {"milliseconds": 1e3 * profile["host_cycles_last_run"] / clock, "hidden": 1e3 * profile["host_cycles_beside_last_run"] / clock}
 
 
 def layers(subject: Subject) -> list[dict[str, Any]]:

@@ -33,6 +33,7 @@ SOURCES: Final = (
     "values.cpp",
     "wiring.cpp",
     "maximum.cpp",
+    "windows.cpp",
     "convolution.cpp",
     "readout.cpp",
 )

@@ -14,6 +14,7 @@ import numpy as np
 
 from snnc.backends.cpu.build import EQUATION_FLAGS, FLAGS, SOURCES
 from snnc.backends.cpu.network import network_context
+from snnc.backends.cpu.pooled import with_pooled_convolutions
 from snnc.backends.cpu.storage import Storage
 from snnc.backends.cpu.tables import table_file
 from snnc.backends.moments import moments
@@ -39,6 +40,8 @@ FIXED: Final = (
     "wiring.cpp",
     "maximum.hpp",
     "maximum.cpp",
+    "windows.hpp",
+    "windows.cpp",
     "convolution.hpp",
     "convolution.cpp",
     "readout.hpp",
@@ -71,7 +74,8 @@ def emit_cpu(program: StepProgram, folder: Path, steps: int | None = None, batch
     ProjectFolderError
         The folder cannot be written.
     """
-    storage = Storage(program)
+    program, pooled = with_pooled_convolutions(program)
+    storage = Storage(program, pooled)
     values = initial_values(program, storage)
     sizes = {"steps": steps or program.steps or USUAL_STEPS, "batch": batch or USUAL_BATCH}
     context, tables = network_context(storage, values, sizes)

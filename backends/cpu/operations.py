@@ -1,7 +1,7 @@
 """What one operation of a step program is in the emitted network: statements of ``network.cpp``."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 from typing import TypeAlias
 
@@ -44,6 +44,7 @@ from snnc.compiler.step_operations import (
     SurroundGradient,
     Value,
 )
+from snnc.compiler.windows import Windows
 
 Wired: TypeAlias = SparseProduct | OneToOne | Pooling | Rescale | Reduction | Cut | Surround
 """Connections that are tables of wires."""
@@ -57,6 +58,8 @@ WiredInputGradient: TypeAlias = (
     | CutGradient
     | SurroundGradient
 )
+
+ConvolveGradient: TypeAlias = ConvolveWeightGradient | ConvolveBiasGradient | ConvolveInputGradient
 
 
 @dataclass
@@ -126,10 +129,16 @@ class Statements:
     def _convolve(self, op: Convolve) -> None:
         c, windows = op.connection, op.windows
         outputs = self.storage.program.buffers[op.weight].shape[0]
-        pairs = (windows.size, windows.output, windows.kernel, windows.stride, [before for before, _ in windows.padding], windows.dilation)
-        numbers = [str(windows.channels), str(outputs), str(op.groups)]
-        numbers += ["{" + ", ".join(map(str, _planar(pair, n))) + "}" for pair, n in zip(pairs, (1, 1, 1, 1, 0, 1), strict=True)]
-        self.kernels.append(f"Convolution {c}{{{{{', '.join(numbers)}}}}};")
+        arguments = [_windows(windows, windows.output, windows.channels, outputs, op.groups)]
+        if c in self.storage.pooled:
+            pool = self.storage.pooled[c]
+            read = replace(pool, size=pool.reach)
+            arguments = [
+                _windows(windows, pool.reach, windows.channels, outputs, op.groups),
+                _windows(read, pool.output, outputs, outputs, op.groups),
+            ]
+            self.layout.append(f"{c}.keep(training ? segment : 0, batch);")
+        self.kernels.append(f"Convolution {c}{{{', '.join(arguments)}}};")
         bias = f"&{op.bias}" if op.bias is not None else "nullptr"
         source = f"{op.source.buffer}, {_before('t', op.source)}"
         self.forward.append(f"{c}.forward(w, {source}, {op.weight}, {bias}, {op.target}, t, scratch);")
@@ -227,19 +236,26 @@ class Statements:
         self.prepare.append(f"{op.connection}.pack({op.weight}, worker, workers);")
 
     @add.register
-    def _convolve_weight(self, op: ConvolveWeightGradient) -> None:
-        given = f"{op.source.buffer}, {op.source.delay}, d_{op.target}, t, {gradient_of(op.gradient)}"
-        self.backward.append(f"{op.connection}.weight_gradient(w, {given}, scratch);")
-
-    @add.register
-    def _convolve_bias(self, op: ConvolveBiasGradient) -> None:
-        self.backward.append(f"{op.connection}.bias_gradient(w, d_{op.target}, t, {gradient_of(op.gradient)});")
-
-    @add.register
-    def _convolve_input(self, op: ConvolveInputGradient) -> None:
-        c = op.connection
-        self.keep_packed(op)
-        self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, d_{op.source.buffer}, {op.source.delay}, scratch);")
+    def _convolve_gradient(self, op: ConvolveGradient) -> None:
+        """The first of a connection's operations finds all of its gradients: they read the same lines."""
+        own = [o for o in self.storage.program.backward if isinstance(o, ConvolveGradient) and o.connection == op.connection]
+        if op is not own[0]:
+            return
+        c, found = op.connection, dict.fromkeys(("weight", "bias", "adjoint", "near"), "nullptr")
+        for gradient in own:
+            match gradient:
+                case ConvolveWeightGradient():
+                    found["weight"] = gradient_of(gradient.gradient)
+                case ConvolveBiasGradient():
+                    found["bias"] = gradient_of(gradient.gradient)
+                case ConvolveInputGradient():
+                    self.keep_packed(gradient)
+                    found["adjoint"] = f"&d_{gradient.source.buffer}"
+                    if gradient.source.buffer in self.storage.near:
+                        found["near"] = f"&{gradient.source.buffer}_near"
+        forward = next(o for o in self.storage.program.forward if isinstance(o, Convolve) and o.connection == c)
+        given = f"w, {forward.source.buffer}, {forward.source.delay}, d_{op.target}, t, {forward.weight}"
+        self.backward.append(f"{c}.backward({given}, {{{', '.join(found.values())}}}, scratch);")
 
     @add.register
     def _indexed_bias(self, op: RescaleBiasGradient) -> None:
@@ -263,6 +279,14 @@ class Statements:
 def _before(step: str, source: Value) -> str:
     """The step that is read."""
     return f"{step} - {source.delay}" if source.delay else step
+
+
+def _windows(windows: Windows, output: Sequence[int], channels: int, outputs: int, groups: int) -> str:
+    """C++ expression of windows, so many of them."""
+    pairs = (windows.size, output, windows.kernel, windows.stride, [before for before, _ in windows.padding], windows.dilation)
+    numbers = [str(channels), str(outputs), str(groups)]
+    numbers += ["{" + ", ".join(map(str, _planar(pair, n))) + "}" for pair, n in zip(pairs, (1, 1, 1, 1, 0, 1), strict=True)]
+    return f"Windows{{{', '.join(numbers)}}}"
 
 
 def _planar(numbers: Sequence[int], missing: int) -> tuple[int, int]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from snnc.compiler.near import near_bounds
 from snnc.compiler.step_operations import (
+    Convolve,
+    ConvolveInputGradient,
     DenseInputGradient,
     Fill,
+    ForwardOp,
     InputGradient,
     NeuronAdjoint,
     NeuronStep,
@@ -22,6 +26,7 @@ from snnc.compiler.step_operations import (
     WeightGradient,
 )
 from snnc.compiler.step_program import StepProgram
+from snnc.compiler.windows import Windows
 
 LINE = 16
 """Numbers of a cache line: rows are filled up to whole ones (``vectors.hpp``)."""
@@ -58,9 +63,18 @@ class Kept:
 
 @dataclass(frozen=True)
 class Storage:
-    """What is kept of the buffers of `program`."""
+    """What is kept of the buffers of `program`.
+
+    Attributes
+    ----------
+    program
+        The step program.
+    pooled
+        Windows of the maximum behind each convolution of which nothing else is read.
+    """
 
     program: StepProgram
+    pooled: Mapping[str, Windows] = field(default_factory=dict)
 
     def size(self, buffer: str) -> int:
         """Values of a buffer at a step, for one sample."""
@@ -78,9 +92,9 @@ class Storage:
 
     @cached_property
     def near(self) -> dict[str, tuple[str, str]]:
-        """Outputs of which few neurons take gradient, and which dense connections read: buffer to population and canonical output."""
+        """Outputs read by products, of which few neurons take gradient: buffer to population and canonical output."""
         found = {}
-        wanted = {op.source.buffer for op in self.program.backward if isinstance(op, DenseInputGradient)}
+        wanted = {op.source.buffer for op in self.program.backward if isinstance(op, DenseInputGradient | ConvolveInputGradient)}
         for info in self.program.populations:
             step = next(op for op in self.program.forward if isinstance(op, NeuronStep) and op.population == info.id)
             for output, buffer in zip(info.kernel.outputs, step.outputs, strict=True):
@@ -99,7 +113,14 @@ class Storage:
                 whole |= set(op.saved)
         maxima = [op for op in self.program.backward if isinstance(op, PoolingGradient | ReductionGradient) and op.kind == "max"]
         choices = sum(self.size(op.target) for op in maxima)
-        return 4 * (choices + sum(map(self._stored, whole)))
+        return 4 * (choices + sum(map(self._stored, whole))) + sum(map(self._choices, self.program.forward))
+
+    def _choices(self, op: ForwardOp) -> int:
+        """Bytes of what the maximum behind a convolution chose, by window and channel; channels of a group are filled up to lines."""
+        if not isinstance(op, Convolve) or op.connection not in self.pooled:
+            return 0
+        outputs = self.program.buffers[op.weight].shape[0]
+        return math.prod(self.pooled[op.connection].output) * op.groups * (-(-(outputs // op.groups) // LINE) * LINE)
 
     @property
     def checkpoint_bytes(self) -> int:

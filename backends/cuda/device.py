@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError
 
+DEVICE: Final = "SNNC_CUDA_DEVICE"
+"""Environment variable: number of the device that sessions open on."""
 LEAST_CAPABILITY: Final = (7, 5)
 """The oldest devices that the emitted code is for (sm_75)."""
 _DRIVER: Final = "libcuda.so.1"
@@ -34,13 +37,51 @@ class Device:
 
 
 def first_device() -> Device:
-    """Return the first device of this machine.
+    """Return the device that sessions open on: the first of this machine, or the one that :data:`DEVICE` names.
 
     Raises
     ------
     GpuMissingError
         There is none, or it is too old.
     """
+    driver, device = _opened()
+    found = [_attribute(driver, device, number) for number in (_MAJOR, _MINOR)]
+    if tuple(found) < LEAST_CAPABILITY:
+        has, least = (".".join(map(str, pair)) for pair in (found, LEAST_CAPABILITY))
+        raise GpuMissingError(f"the CUDA device has compute capability {has}; {least} or newer is needed. {_HELP}")
+    memory = ctypes.c_size_t(0)
+    driver.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
+    return Device((found[0], found[1]), memory.value)
+
+
+def device_attributes(*numbers: int) -> list[int]:
+    """Return attributes of the first device by their numbers in the driver's interface (CUdevice_attribute, cuda.h).
+
+    Raises
+    ------
+    GpuMissingError
+        There is no device.
+    """
+    driver, device = _opened()
+    return [_attribute(driver, device, number) for number in numbers]
+
+
+def device_name() -> str:
+    """Return what the driver calls the first device.
+
+    Raises
+    ------
+    GpuMissingError
+        There is no device.
+    """
+    driver, device = _opened()
+    text = ctypes.create_string_buffer(256)
+    driver.cuDeviceGetName(text, len(text), device)
+    return text.value.decode(errors="replace")
+
+
+def _opened() -> tuple[Any, ctypes.c_int]:
+    """Return the driver and the device that :data:`DEVICE` names, the first one otherwise."""
     try:
         driver = ctypes.CDLL(_DRIVER)
     except OSError:
@@ -48,16 +89,15 @@ def first_device() -> Device:
     count = ctypes.c_int(0)
     if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value == 0:
         raise GpuMissingError(f"the CUDA driver of this machine finds no device. {_HELP}")
+    named = os.environ.get(DEVICE) or "0"
+    if not named.isdecimal() or int(named) >= count.value:
+        raise GpuMissingError(f"{DEVICE} is {named!r}; the CUDA driver of this machine finds {count.value} devices, from 0. {_HELP}")
     device = ctypes.c_int(0)
-    driver.cuDeviceGet(ctypes.byref(device), 0)
-    found = []
-    for attribute in (_MAJOR, _MINOR):
-        value = ctypes.c_int(0)
-        driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
-        found.append(value.value)
-    if tuple(found) < LEAST_CAPABILITY:
-        has, least = (".".join(map(str, pair)) for pair in (found, LEAST_CAPABILITY))
-        raise GpuMissingError(f"the CUDA device has compute capability {has}; {least} or newer is needed. {_HELP}")
-    memory = ctypes.c_size_t(0)
-    driver.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
-    return Device((found[0], found[1]), memory.value)
+    driver.cuDeviceGet(ctypes.byref(device), int(named))
+    return driver, device
+
+
+def _attribute(driver: Any, device: ctypes.c_int, number: int) -> int:
+    value = ctypes.c_int(0)
+    driver.cuDeviceGetAttribute(ctypes.byref(value), number, device)
+    return value.value

@@ -14,6 +14,7 @@ from snnc.backends.cuda.build import SOURCES
 from snnc.backends.cuda.network import network_context
 from snnc.backends.project import Chunk, whole_folder, write_file
 from snnc.backends.safetensors_file import safetensors
+from snnc.compiler.plan import Precision
 from snnc.compiler.step_program import StepProgram
 
 FIXED: Final = (
@@ -29,6 +30,7 @@ FIXED: Final = (
     "wiring.hpp",
     "convolution.hpp",
     "learned.hpp",
+    "tensor_cores.hpp",
     "sharing.hpp",
     "cuda_session.hpp",
     "cuda_session.cpp",
@@ -37,7 +39,9 @@ FIXED: Final = (
 OWN: Final = ("network.cu", "CMakeLists.txt", "README.txt")
 
 
-def emit_cuda(program: StepProgram, folder: Path, steps: int | None = None, batch: int | None = None) -> Path:
+def emit_cuda(
+    program: StepProgram, folder: Path, steps: int | None = None, batch: int | None = None, precision: Precision = "float32"
+) -> Path:
     """Write the project of `program` to `folder`, whole or not at all; neither nvcc nor a device is needed.
 
     Parameters
@@ -48,6 +52,8 @@ def emit_cuda(program: StepProgram, folder: Path, steps: int | None = None, batc
         Where.
     steps, batch
         What a session starts with; it takes any number of either.
+    precision
+        Of the factors of the dense backward products; sums, states and parameters are float32.
 
     Raises
     ------
@@ -57,12 +63,13 @@ def emit_cuda(program: StepProgram, folder: Path, steps: int | None = None, batc
     storage = Storage(program)
     values = initial_values(program, storage)
     sizes = {"steps": steps or program.steps or USUAL_STEPS, "batch": batch or USUAL_BATCH}
-    context, tables = network_context(storage, values, sizes)
+    context, tables = network_context(storage, values, sizes, precision)
     texts = rendered(context | {"sources": SOURCES}, "cuda", (*FIXED, *OWN))
     files: dict[str, Iterable[Chunk]] = {name: (text.encode(),) for name, text in texts.items()}
     files |= {"tables.bin": table_file(tables), "weights.safetensors": safetensors(values)}
     with whole_folder(folder) as beside:
         digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
         description = project_description(storage, sizes, digests, "cuda") | {"bytes_per_step": context["bytes_per_step"]}
+        description["memory"] |= context["memory"]
         write_file(beside / "project.json", (json.dumps(description, indent=1).encode(),))
     return folder

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from snnc.backends.cuda.build import build_cuda, build_host_check
-from snnc.backends.cuda.device import first_device
+from snnc.backends.cuda.device import DEVICE, first_device
 from snnc.backends.cuda.errors import CHECK_ON_HOST, DeviceArrayError
-from snnc.backends.sized_engine import SizedEngine
+from snnc.backends.device_arrays import DeviceArray, device_array
+from snnc.backends.events import Events
+from snnc.backends.segmented_engine import SegmentedEngine
 
 
-class CudaEngine(SizedEngine):
+class CudaEngine(SegmentedEngine):
     """Runs the shared library of a project; any number of steps and samples. See :class:`snnc.backends.engine.Engine`.
 
-    Inputs may lie in device memory already: arrays of torch, CuPy or JAX that have a ``__cuda_array_interface__``, float32,
+    Inputs may lie in device memory already: arrays of torch, CuPy or JAX (DLPack, or ``__cuda_array_interface__``), float32,
     [steps, batch, *shape], are read where they are.
 
     Parameters
@@ -31,53 +30,59 @@ class CudaEngine(SizedEngine):
     tile
         Samples that one read of a weight serves: 1 or 8; None leaves the choice to the program.
     memory
+        Bytes that a training step may take; where it needs more, histories are kept between checkpoints only.
+    device_memory
         Bytes of the device's memory; None: it is the host's.
     """
 
     def __init__(
-        self, library: Path, folder: Path, team_blocks: int | None = None, tile: int | None = None, memory: int | None = None
+        self,
+        library: Path,
+        folder: Path,
+        team_blocks: int | None = None,
+        tile: int | None = None,
+        memory: int | None = None,
+        device_memory: int | None = None,
     ) -> None:
-        super().__init__(library, folder)
-        self._memory = memory
+        super().__init__(library, folder, memory)
+        self._device_memory = device_memory
         for name, value in (("team_blocks", team_blocks), ("tile", tile)):
             if value is not None:
                 self._setting(name, value)
 
     def _memory_there(self) -> tuple[int, str]:
-        if self._memory is not None:
-            return self._memory, "the device"
+        if self._device_memory is not None:
+            return self._device_memory, "the device"
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "this machine"
 
     def _set_arrays(self, inputs: Mapping[str, Any]) -> None:
         """Set all inputs, from host memory or from the device's."""
         for info in self.description["inputs"]:
             name = info["tensor"]
-            interface = getattr(inputs[name], "__cuda_array_interface__", None)
-            if interface is None:
-                self.session.set(name, inputs[name])
+            given = inputs[name]
+            if isinstance(given, Events):
+                self.session.set_events(name, given.begin, given.ids)
                 continue
-            shape = (*self.session.tensors[name].shape[:2], *info["shape"])
-            _check_device_array(name, interface, shape)
-            self.session.set_from(name, interface["data"][0], math.prod(shape))
+            there = device_array(given)
+            if there is None:
+                self.session.set(name, given)
+                continue
+            _check_device_array(name, there, (*self.session.tensors[name].shape[:2], *info["shape"]))
+            self.session.set_from(name, there.address, there.elements)
 
 
-def _check_device_array(name: str, interface: Mapping[str, Any], shape: tuple[int, ...]) -> None:
-    """See https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html."""
-    steps = np.cumprod([4, *reversed(shape)])[:-1][::-1]
-    given = interface.get("strides")
-    if interface["typestr"] != "<f4" or tuple(interface["shape"]) != shape:
+def _check_device_array(name: str, given: DeviceArray, shape: tuple[int, ...]) -> None:
+    if given.kind != "float32" or given.shape != shape:
         raise DeviceArrayError(
-            f"the input {name} takes float32 of shape {list(shape)}; the device array holds {interface['typestr']} of shape "
-            f"{list(interface['shape'])}. Convert it on the device."
+            f"the input {name} takes float32 of shape {list(shape)}; the device array holds {given.kind} of shape {list(given.shape)}. "
+            "Convert it on the device."
         )
-    if given is not None and tuple(given) != tuple(steps):
-        raise DeviceArrayError(
-            f"the device array for input {name} is not contiguous: its strides are {list(given)} bytes. Make it so first."
-        )
+    if not given.contiguous:
+        raise DeviceArrayError(f"the device array for input {name} is not contiguous. Make it so first.")
 
 
-def open_engine(folder: Path) -> CudaEngine:
-    """Build the project in `folder` if needed and load it.
+def open_engine(folder: Path, memory: int | None = None, number: int | None = None) -> CudaEngine:
+    """Build the project in `folder` if needed and load it; `memory` as for :class:`CudaEngine`, `number` of the device it runs on.
 
     Raises
     ------
@@ -87,6 +92,15 @@ def open_engine(folder: Path) -> CudaEngine:
         There is no compiler, or it refuses the project.
     """
     if os.environ.get(CHECK_ON_HOST):
-        return CudaEngine(build_host_check(folder), Path(folder))
-    device = first_device()
-    return CudaEngine(build_cuda(folder, device.architecture), Path(folder), memory=device.memory)
+        return CudaEngine(build_host_check(folder), Path(folder), memory=memory)
+    before = os.environ.get(DEVICE)
+    if number is not None:
+        os.environ[DEVICE] = str(number)
+    try:
+        device = first_device()
+        return CudaEngine(build_cuda(folder, device.architecture), Path(folder), memory=memory, device_memory=device.memory)
+    finally:
+        if number is not None:
+            os.environ.pop(DEVICE)
+        if before is not None:
+            os.environ[DEVICE] = before

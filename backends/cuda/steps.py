@@ -11,6 +11,7 @@ from snnc.backends.cuda.equations import backward_lines, forward_lines
 from snnc.backends.cuda.tables import Tables, by, choices_by_source, columns
 from snnc.backends.cuda.wavefront import Edge
 from snnc.backends.names import comment_text
+from snnc.compiler.plan import Precision
 from snnc.compiler.step_operations import (
     Arrival,
     Convolve,
@@ -53,6 +54,8 @@ class Bound:
     members: list[str] = field(default_factory=list)
     turned: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Dense weight to its inputs and outputs."""
+    rounded: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """The same of weights that have a copy in bfloat16."""
 
 
 class Steps:
@@ -62,10 +65,13 @@ class Steps:
     ----------
     storage
         What is kept of the program's buffers.
+    precision
+        Of the factors of the dense backward products.
     """
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, precision: Precision = "float32") -> None:
         self.storage = storage
+        self.precision = precision
         self.program = storage.program
         self.tables = Tables()
         self.bound = Bound()
@@ -143,7 +149,11 @@ class Steps:
         for op in self.program.backward:
             if isinstance(op, RecordAdjoint | InputGradient) and op.source.buffer == buffer:
                 some = self._return(op, port)
-                lines += [f"if (t + {op.source.delay} < run.steps) {{", *(f"  {line}" for line in some), "}"] if op.source.delay else some
+                lines += (
+                    [f"if (t + {op.source.delay} < run.steps + run.after) {{", *(f"  {line}" for line in some), "}"]
+                    if op.source.delay
+                    else some
+                )
         return lines
 
     def _return(self, op: RecordAdjoint | InputGradient, port: int) -> list[str]:
@@ -154,9 +164,12 @@ class Steps:
             return [f"{each}{delta}[item.column];"]
         if isinstance(op, DenseInputGradient):
             outputs, inputs = self.program.buffers[op.weight].shape
-            if op.weight not in self.bound.turned:
-                self.bound.turned[op.weight] = (inputs, outputs)
-            return _product(port, f"{{net.d_{op.target}.row({step}, item.sample), {outputs}, 1}}", outputs, f"net.{op.weight}_back", inputs)
+            left = f"{{net.d_{op.target}.row({step}, item.sample), {outputs}, 1}}"
+            if self.precision == "bfloat16":
+                self.bound.rounded[op.weight] = (inputs, outputs)
+                return [f"add_half_product<TILE>(item, {port}, {left}, {outputs}, net.{op.weight}_half);"]
+            self.bound.turned[op.weight] = (inputs, outputs)
+            return _product(port, left, outputs, f"net.{op.weight}_back", inputs)
         if isinstance(op, ConvolveInputGradient):
             return [f"{each}window_back({self.windows(op)}, item.column, {delta}, net.{op.weight});"]
         c = op.connection

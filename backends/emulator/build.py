@@ -161,17 +161,30 @@ def _build(folder: Path, command: Sequence[str], flags: Sequence[str]) -> None:
 
 
 def _compile_all(objects: Path, sources: Path, command: Sequence[str], flags: Sequence[str]) -> list[Path]:
-    """Compile every source of a folder, two at a time; return the objects."""
+    """Compile the sources of a folder as two translation units, which read and expand headers twice in all; return the objects."""
     objects.mkdir()
     (objects.parent / "lib").mkdir(exist_ok=True)
 
-    def compile_one(source: Path) -> Path:
-        output = objects / f"{source.stem}.o"
-        run_compiler([*command, *flags, f"-I{EMULATOR / 'include'}", "-c", str(source), "-o", str(output)], source.name)
+    def compile_half(number: int, half: Sequence[Path]) -> Path:
+        unit, output = objects / f"half{number}.cpp", objects / f"half{number}.o"
+        unit.write_text("".join(f'#include "{source}"\n' for source in half))
+        include = [f"-I{EMULATOR / 'include'}", f"-I{sources}"]
+        run_compiler([*command, *flags, *include, "-c", str(unit), "-o", str(output)], sources.name)
         return output
 
     with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
-        return list(pool.map(compile_one, sorted(sources.glob("*.cpp"))))
+        return list(pool.map(compile_half, (0, 1), _halves(sorted(sources.glob("*.cpp")))))
+
+
+def _halves(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Share sources out by their sizes."""
+    halves: tuple[list[Path], list[Path]] = ([], [])
+    sizes = [0, 0]
+    for source in sorted(sources, key=lambda path: (-path.stat().st_size, path.name)):
+        lesser = sizes.index(min(sizes))
+        halves[lesser].append(source)
+        sizes[lesser] += source.stat().st_size
+    return halves
 
 
 def link_flags(complete: bool = False) -> list[str]:

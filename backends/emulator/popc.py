@@ -88,7 +88,7 @@ def _own_text() -> bytes:
 def _build(source: Path, folder: Path, command: Sequence[str], library: Path, clang: bool) -> None:
     output = folder / "codelets.so"
     debug = ["-gdwarf-4", "-fno-eliminate-unused-debug-types", "-fno-semantic-interposition"]
-    debug += ["-fstandalone-debug"] if clang else []
+    debug += ["-fstandalone-debug"] if clang else ["-fno-var-tracking"]  # of debug information only types are read
     link = ["-shared", str(library), f"-Wl,-rpath,{library.parent}"]
     from snnc.compiler.errors import BuildError  # not needed when the cache has the table
 

@@ -15,6 +15,7 @@ SOURCES: Final = Sources(
         "gradient_windows.cpp",
         "indexed.cpp",
         "poplar_session.cpp",
+        "staging.cpp",
         "streaming.cpp",
         "vertices.cpp",
         "snnc_abi.cpp",

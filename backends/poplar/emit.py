@@ -39,7 +39,7 @@ from snnc.compiler.mapping.streaming import ROW_BYTES
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
 
-PARTS: Final = ("layout", "gradient_windows", "indexed", "poplar_session", "streaming", "vertices")
+PARTS: Final = ("layout", "gradient_windows", "indexed", "poplar_session", "staging", "streaming", "vertices")
 """The parts of a host program that no network changes, each a header and a source."""
 POPLAR: Final = (
     *(f"{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from snnc.backends.engine import Array, Initial
 from snnc.backends.native import Role
 from snnc.backends.native_engine import NativeEngine
 from snnc.backends.poplar.build import build_poplar
+
+Batch: TypeAlias = tuple[Mapping[str, Array], Array | None]
+"""Inputs by id, and class indices where it is a batch of training."""
 
 
 class PoplarEngine(NativeEngine):
@@ -33,9 +36,25 @@ class PoplarEngine(NativeEngine):
         """B of the plan."""
         return int(self.description["batch"])
 
+    def __init__(self, library: Path, folder: Path) -> None:
+        super().__init__(library, folder)
+        self._offered: Batch | None = None
+        """What is sent while the next batch runs."""
+        self._there: Batch | None = None
+        """What was sent while the last one ran."""
+
+    @property
+    def takes_ahead(self) -> bool:
+        """See :class:`~snnc.backends.engine.AheadEngine`."""
+        return bool(self.session.with_role(Role.NEXT))
+
+    def offer(self, inputs: Mapping[str, Array], target: Array | None = None) -> None:
+        """See :class:`~snnc.backends.engine.AheadEngine`."""
+        self._offered = (inputs, target)
+
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.engine.Engine`."""
-        self._set_inputs(inputs)
+        self._set_ahead(inputs, None)
         self._set_initial(initial)
         self.session.run()
         return {o["id"]: self._record(o, inputs, initial) for o in self.description["outputs"]}
@@ -45,11 +64,28 @@ class PoplarEngine(NativeEngine):
         found = {name: int(self.session.get(name)[0]) for name in self.session.with_role(Role.COUNTER)}
         return {"dropped_spikes": sum(n for name, n in found.items() if name.endswith("_dropped")), **found}
 
+    def _set_batch(self, inputs: Mapping[str, Array], target: Array) -> None:
+        self._set_ahead(inputs, target)
+
+    def _set_ahead(self, inputs: Mapping[str, Array], target: Array | None) -> None:
+        """Set the batch that runs now, where it is not there yet, and what was offered as the one behind."""
+        there, self._there, offered, self._offered = self._there, None, self._offered, None
+        if there is None or there[0] is not inputs or there[1] is not target:
+            self._set(inputs, target, "")
+        if offered is not None and self.takes_ahead:
+            self._set(*offered, "_next")
+            self._there = offered
+
     def _set_inputs(self, inputs: Mapping[str, Array]) -> None:
+        self._set(inputs, None, "")
+
+    def _set(self, inputs: Mapping[str, Array], target: Array | None, behind: str) -> None:
         for info in self.description["inputs"]:
             if info["used"]:
                 array = inputs[info["tensor"]]
-                self.session.set(info["tensor"], array[0] if info["static"] else array)
+                self.session.set(f"{info['tensor']}{behind}", array[0] if info["static"] else array)
+        if target is not None:
+            self.session.set(f"labels{behind}", target)
 
     def _record(self, output: Mapping[str, Any], inputs: Mapping[str, Array], initial: Initial) -> Array:
         delay: int = output["delay"]

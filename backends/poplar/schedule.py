@@ -14,7 +14,7 @@ from snnc.backends.poplar.parameters import WEIGHT_ROWS
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, scalar, vector
 from snnc.backends.poplar.recompute import RESTORE, SAVE
 from snnc.backends.poplar.relay_segments import counters, keep_count
-from snnc.backends.poplar.relays import JOIN, joins, masks_for_relays
+from snnc.backends.poplar.relays import JOIN, joins
 from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
 from snnc.backends.printing import c_literal
 from snnc.compiler.optimizers import Adam, Optimizer
@@ -76,15 +76,23 @@ def optimizer_context(optimizer: Optimizer | None) -> Body:
 def programs(net: Network, assembly: Assembly) -> list[str]:
     """The engine's programs, as C++: refresh, forward, training step."""
     lines, start = sequences(net, assembly), start_program(net)
+    first = "" if net.plan.overlap is None else "fetch_next(), "
     if not net.training:
-        return [*lines, f"return {{{start}, forward}};"]
+        return [*lines, f"return {{{first}{start}, forward}};"]
     losses = ", ".join(f"Execute({name})" for name in loss_sets(net))
-    update = ", ".join([*gradient_sums(net), "Execute(update_parameters)"])
+    update = ", ".join([*fetched(net, "update"), *gradient_sums(net), "Execute(update_parameters)"])
+    backward = ", ".join([*fetched(net, "backward"), "backward"])
     return [
         *lines,
-        f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), backward, {update}, refresh}};",
-        f"return {{{start}, forward, train}};",
+        *(['hand_over(load_labels, "F0 labels from I/O tiles");'] if first else []),
+        f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), {backward}, {update}, refresh}};",
+        f"return {{{first}{start}, forward, train}};",
     ]
+
+
+def fetched(net: Network, part: str) -> list[str]:
+    """C++ programs that send for the inputs of the next step, where they do so in front of `part`."""
+    return ["fetch_next()"] if net.plan.overlap is not None and net.plan.overlap.beside == part else []
 
 
 def start_program(net: Network) -> str:
@@ -106,7 +114,7 @@ def sequences(net: Network, assembly: Assembly) -> list[str]:
         'to_replicas.end(refresh, "U2 replicas");',
         'to_readers.end(refresh, "U2 shared numbers");',
         *([f"refresh.add(Execute({WEIGHT_ROWS}));"] if net.copied_rows else []),
-        *_relays_first(net),
+        _relays_first(net),
     ]
     if net.rounds:
         lines += [
@@ -128,46 +136,45 @@ def sequences(net: Network, assembly: Assembly) -> list[str]:
     return [*lines, *_backward(net, assembly)]
 
 
-def _relays_first(net: Network) -> list[str]:
-    """What relays do in an iteration before neurons; where they look for spikes beside them, blocks copy what these are looked for in."""
-    if not net.fused:
-        return [f"Sequence forward_step{{Execute(relay_forward){f', Execute({JOIN})' if joins(net) else ''}}};"]
-    searched = [store for store in net.stores.values() if not store.external]
-    return [
-        "Copies masks;",
-        *(f"masks.add({store.buffer}_mask.whole(), {masks_for_relays(store)}.whole());" for store in searched),
-        f"Sequence forward_step{{Execute({JOIN})}};",
-        'masks.end(forward_step, "F1 masks");',
-    ]
+def _relays_first(net: Network) -> str:
+    """What relays do in an iteration before neurons; where they look for spikes beside them, they only put together what they found."""
+    if net.fused:
+        return f"Sequence forward_step{{Execute({JOIN})}};"
+    return f"Sequence forward_step{{Execute(relay_forward){f', Execute({JOIN})' if joins(net) else ''}}};"
 
 
 def _forward(net: Network, assembly: Assembly) -> list[str]:
     """All iterations; with recompute, what the next segment begins with is kept where a segment ends."""
+    handed = ['hand_over(load_inputs, "F0 inputs from I/O tiles");'] if net.plan.overlap is not None else []
+    loaded = [
+        *handed,
+        *_begun(assembly, "forward"),
+        "forward.add(load_inputs);",
+        *(f"forward.add({fetch});" for fetch in fetched(net, "forward")),
+        'initial_states.end(forward, "F0 initial states");',
+    ]
     if net.fused:
         iterations = ", ".join(f"{buffer}_iteration.all" for buffer in net.stores)
         return [
             f"const Tensor iterations = poplar::concat(std::vector<Tensor>{{{iterations}}});",
-            *_begun(assembly, "forward"),
-            "forward.add(load_inputs);",
-            'initial_states.end(forward, "F0 initial states");',
+            *loaded,
             "forward.add(Sequence{Copy(constant(0), first_clock),",
             '                     Copy(constant(0).expand({0}).broadcast(iterations.numElements(), 0), iterations, false, "F0 counters"),',
             f"                     Repeat({net.forward_iterations}, forward_step)}});",
         ]
     if not net.plan.segment:
         return [
-            *_begun(assembly, "forward"),
-            "forward.add(load_inputs);",
-            'initial_states.end(forward, "F0 initial states");',
+            *loaded,
             "forward.add(Sequence{Copy(constant(0), first_clock), Repeat(ITERATIONS, forward_step)});",
         ]
     load, save = _load(net), [f"Execute({SAVE})"] if net.plan.segments.reruns else []
     row = {"boundaries": [move_row(NEXT_ROW), "to_streaming"], "history": ["to_streaming", move_row(NEXT_ROW)]}.get(net.plan.streamed, [])
     start = [f"Copy(constant(0), {ROW})"] if row else []
     first = ", ".join([*load, "Repeat(SEGMENT, forward_step)", *save, *row])
-    begin = ", ".join(["load_inputs", "Copy(constant(SEGMENT), second_clock)", f"Execute({RESTORE})", *start])
+    begin = ", ".join(["load_inputs", *fetched(net, "forward"), "Copy(constant(SEGMENT), second_clock)", f"Execute({RESTORE})", *start])
     return [
         f"const Sequence first_run{{{first}}};",
+        *handed,
         *_begun(assembly, "forward"),
         f"forward.add(Sequence{{{begin}, Repeat(SEGMENTS - 1, first_run),",
         f"                     {', '.join([*load, 'Repeat(LAST_SEGMENT, forward_step)'])}}});",

@@ -152,6 +152,12 @@ class BaselineTooBigError(TooBigError):
         self.needed = needed
 
 
+class HostOverlapError(SnncError):
+    """The host's streams are to run beside computing, and they cannot."""
+
+    code = "SNNC-E326"
+
+
 class PictureToolError(SnncError):
     """A report as PNG needs Pillow, which is not installed."""
 

@@ -13,7 +13,19 @@ from itertools import groupby
 from typing import Any, Final
 
 from snnc.compiler.mapping.errors import PlanFileError
-from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, GradientPlan, MemoryPhase, PartialSum, Phase, Plan, PopulationPlan, Relay
+from snnc.compiler.plan import (
+    Block,
+    BusPlan,
+    ConnectionPlan,
+    GradientPlan,
+    HostOverlap,
+    MemoryPhase,
+    PartialSum,
+    Phase,
+    Plan,
+    PopulationPlan,
+    Relay,
+)
 from snnc.compiler.target import Target
 
 FORMAT: Final = "snnc plan 2"
@@ -98,6 +110,7 @@ def plan_to_json(plan: Plan) -> str:
         "memory_over_time": [asdict(m) for m in plan.memory_over_time],
         "loss_tiles": list(plan.loss_tiles),
         "tile_cycles": {name: runs(tiles) for name, tiles in plan.tile_cycles.items()},
+        "overlap": None if plan.overlap is None else asdict(plan.overlap),
     }
     return json.dumps(data, separators=(",", ":"), ensure_ascii=True)
 
@@ -142,6 +155,7 @@ def plan_from_json(text: str) -> Plan:
                 "loss_tiles": tuple(data["loss_tiles"]),
                 "streaming_bytes": tuple(data.get("streaming_bytes", ())),
                 "tile_cycles": {name: unruns(coded) for name, coded in data["tile_cycles"].items()},
+                "overlap": HostOverlap(**data["overlap"]) if data.get("overlap") else None,
             }
         )
     except (json.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:

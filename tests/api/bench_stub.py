@@ -13,7 +13,7 @@ def load():
 
 
 class Engine(with_snnc.Engine):
-    def __init__(self, problem, mode, variant):
+    def __init__(self, problem, mode, variant, device="cpu"):
         self._fault, self._turns = variant, 0
         super().__init__(problem, "window" if variant == "window as exact" else mode, "reference")
 

@@ -23,10 +23,12 @@ from snnc.benchmarks.cpu.suite import measure
 from snnc.benchmarks.cpu.summary import summary, summary_lines
 from snnc.benchmarks.cpu.table import lines
 from snnc.benchmarks.cpu.workloads import WORKLOADS, Conv, Dense, Workload, workloads
+from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
 from snnc.errors import BenchError
 
 RECURRENT = Workload("recurrent", 0.2, 20, 5, (30,), (Dense(24, True), Dense(16)), 4)
 CONV = Workload("maps", 0.1, 12, 3, (2, 13, 13), (Conv(3, 3, 2), Conv(4, 2, 2)), 3, drive=0.3, gain=0.2)
+LONE = Workload("lone", 0.2, 20, 5, (40,), (Dense(40),), 0)
 KEYS = {"workload", "density", "engine", "mode", "ms_median", "ms_p10", "samples_per_s", "peak_mb", "loss"}
 
 
@@ -84,11 +86,12 @@ def answered(check, engine, path):
     return difference(path, check.of(True), check.problem.weights)
 
 
-INSTALLED = [(e, v) for e in ENTRIES if e.engine != "snnc" for v in e.variants if v not in ("compiled", "one thread")]
+PEERS = [e for e in (*ENTRIES, CUDA_ENTRIES[-1]) if e.engine != "snnc"]
+INSTALLED = [(e, v) for e in PEERS for v in e.variants if v not in ("compiled", "one thread")]
 
 
 @pytest.mark.parametrize(("entry", "variant"), INSTALLED, ids=lambda x: getattr(x, "engine", x))
-@pytest.mark.parametrize("workload", [RECURRENT, CONV], ids=lambda w: w.name)
+@pytest.mark.parametrize("workload", [RECURRENT, CONV, LONE], ids=lambda w: w.name)
 def test_frameworks_show_the_numbers_of_the_reference(entry, variant, workload, tmp_path):
     pytest.importorskip(entry.engine, reason=f"{entry.engine} is not installed")
     check = make_check(workload)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import snnc
+from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.errors import SnncError
 from snnc.torch import Module
 
@@ -60,9 +61,12 @@ def network():
     return net
 
 
-@pytest.fixture(scope="module")
-def layer():
-    return Module(network(), surrogate="fast_sigmoid:25", input_gradients=True, threads=2)
+@pytest.fixture(scope="module", params=["cpu", "cuda"])
+def layer(request):
+    """On the processor, and as a GPU's program in a check on the processor."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(CHECK_ON_HOST, "1")
+        yield Module(network(), target=request.param, surrogate="fast_sigmoid:25", input_gradients=True)
 
 
 @pytest.fixture
@@ -147,14 +151,15 @@ from snnc.torch import Module
 rank = int(sys.argv[1])
 torch.set_num_threads(1)
 dist.init_process_group("gloo", init_method="file://" + sys.argv[3], rank=rank, world_size=2)
-layer = DistributedDataParallel(Module(network(), surrogate="fast_sigmoid:25", threads=1))
 x = torch.from_numpy(np.random.default_rng(0).normal(size=(T, 4, 6)).astype(np.float32)) * 2
-optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
-for _ in range(2):
-    optimizer.zero_grad()
-    layer(x[:, 2 * rank : 2 * rank + 2]).square().mean().backward()
-    optimizer.step()
-torch.save(layer.module.state_dict(), sys.argv[4] + str(rank))
+for target in ("cpu", "cuda"):
+    layer = DistributedDataParallel(Module(network(), target=target, surrogate="fast_sigmoid:25"))
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        layer(x[:, 2 * rank : 2 * rank + 2]).square().mean().backward()
+        optimizer.step()
+    torch.save(layer.module.state_dict(), sys.argv[4] + target + str(rank))
 dist.destroy_process_group()
 """
 
@@ -166,8 +171,10 @@ def test_two_processes_train_as_one_does(tmp_path):
     script = tmp_path / "distributed.py"
     script.write_text(DISTRIBUTED)
     arguments = [os.path.dirname(__file__), str(tmp_path / "store"), str(tmp_path / "found")]
+    environment = os.environ | {CHECK_ON_HOST: "1", "SNNC_THREADS": "1"}
     started = [
-        subprocess.Popen([sys.executable, str(script), str(rank), *arguments], stderr=subprocess.PIPE, text=True) for rank in range(2)
+        subprocess.Popen([sys.executable, str(script), str(rank), *arguments], stderr=subprocess.PIPE, text=True, env=environment)
+        for rank in range(2)
     ]
     for _ in range(2):
         optimizer.zero_grad()
@@ -176,7 +183,8 @@ def test_two_processes_train_as_one_does(tmp_path):
     for process in started:
         _, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors[-3000:]
-    one, other = (torch.load(tmp_path / f"found{rank}", weights_only=True) for rank in range(2))
-    for name, value in layer.state_dict().items():
-        torch.testing.assert_close(one[name], other[name], rtol=0, atol=0)
-        close(one[name], value)
+    for target in ("cpu", "cuda"):
+        one, other = (torch.load(tmp_path / f"found{target}{rank}", weights_only=True) for rank in range(2))
+        for name, value in layer.state_dict().items():
+            torch.testing.assert_close(one[name], other[name], rtol=0, atol=0)
+            close(one[name], value)

@@ -34,10 +34,10 @@ def program_of(name):
 
 
 @contextmanager
-def opened(program, team_blocks=None, tile=None, flags=QUICK):
+def opened(program, team_blocks=None, tile=None, flags=QUICK, precision="float32"):
     """Emit `program`, build it for the processor and open it."""
     with tempfile.TemporaryDirectory(prefix="snnc-cuda-") as above:
-        folder = emit_cuda(program, Path(above) / "project")
+        folder = emit_cuda(program, Path(above) / "project", precision=precision)
         engine = CudaEngine(build_host_check(folder, flags), folder, team_blocks, tile)
         yield engine
         engine.close()

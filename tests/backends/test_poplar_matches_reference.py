@@ -8,6 +8,8 @@ from resuming import assert_same_optimizer
 from snnc.backends.errors import NotTrainableError
 from snnc.backends.native import NativeError
 
+pytestmark = pytest.mark.usefixtures("codelets_as_for_users")
+
 EXACT = [name for name in CASES if name != "drop"]
 TRAINED = [name for name in EXACT if name != "hostile"]
 

@@ -26,6 +26,11 @@ collect_ignore = ["test_build.py", "test_emulate.py"] if SANITIZER else []
 """These are about tool chains, and load what they build into Python."""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def as_for_users(codelets_as_for_users):
+    """Sizes of code in these tests are those of the machine code."""
+
+
 class Cases:
     """Compiles `cases/<name>.cpp` on first use and runs it."""
 

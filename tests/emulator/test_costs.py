@@ -192,3 +192,37 @@ def test_a_remote_copy_waits_for_all_ipus_and_takes_the_rate_of_streaming_memory
     memory = profile["per_tile"]["memory"]
     assert memory["variables"][:tiles] == [4 * ints] * tiles
     assert memory["exchange_code"][0] == 2 * pieces * 36
+
+
+@pytest.mark.parametrize("cycles", [10, 100, 10_000])
+@pytest.mark.parametrize(
+    ("what", "together"),
+    [
+        ("nothing", 2),
+        ("copy near", 2),
+        ("copy of it", 1),
+        ("copy far", 1),
+        ("decision", 1),
+        ("barrier", 1),
+        ("stream", 1),
+        ("vertex", 0),
+        ("second", 2),
+    ],
+)
+def test_a_stream_to_tiles_without_vertices_runs_beside_what_neither_touches_them_nor_waits_for_all_tiles(cases, cycles, what, together):
+    ints = 1000
+    profile = cases.json("costs", "beside", ints, cycles, what)
+    sent = math.ceil(4 * ints * 1.33e9 / 8e9)
+    one = 6 * cycles + CONTROL
+    copy = CONTROL + SYNC + SETUP + 1 + FRAGMENT if what == "copy near" else 0
+    hidden = min(sent, together * one + copy)
+    if what == "second":
+        hidden = min(2 * sent, 2 * one)
+    single = math.ceil(4 * 1.33e9 / 8e9)
+    assert profile["host_cycles_last_run"] == sent * (2 if what == "second" else 1) + (single if what == "stream" else 0)
+    assert profile["host_cycles_beside_last_run"] == hidden
+    assert profile["host_cycles_beside"] == 2 * hidden
+    assert profile["cycles"] == sum(step["cycles"] for step in profile["steps"]), "what the host takes is told apart"
+    streams = [step for step in profile["steps"] if step["kind"] == "stream"]
+    assert sum(step["host_cycles"] for step in streams) == profile["host_cycles"]
+    assert sum(step["host_cycles_beside"] for step in streams) == profile["host_cycles_beside"]

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from snnc.benchmarks.cpu.equality import TOLERANCE
 from snnc.benchmarks.cpu.problem import Problem
 from snnc.compiler.graph import Array
 from snnc.errors import BenchError
 
 
 class Engine(Protocol):
-    """A model with its optimiser and one batch, built from a :class:`~snnc.benchmarks.cpu.problem.Problem`, a mode and a variant."""
+    """A model with its optimiser and one batch, built from a :class:`~snnc.benchmarks.cpu.problem.Problem`, a mode and a variant.
 
-    def __init__(self, problem: Problem, mode: str, variant: str) -> None: ...
+    The batch and the weights lie on `device`: ``"cpu"`` or ``"cuda"``.
+    """
+
+    def __init__(self, problem: Problem, mode: str, variant: str, device: str = "cpu") -> None: ...
 
     def step(self) -> float:
         """Take one training step and return the loss before it; everything is done when it returns."""
@@ -54,6 +58,10 @@ class Entry:
     module: str
     variants: tuple[str, ...]
     note: str = ""
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Environment variables of the processes of some variants."""
+    tolerance: float = TOLERANCE
+    """Of its numbers; see :func:`~snnc.benchmarks.cpu.equality.difference`."""
 
     @property
     def exact(self) -> bool:
@@ -86,16 +94,16 @@ ENTRIES: Final = (
 )
 
 
-def entries(wanted: Sequence[str] = ()) -> tuple[Entry, ...]:
-    """Return the lines of some engines, or of all.
+def entries(wanted: Sequence[str] = (), among: Sequence[Entry] = ENTRIES, suite: str = "cpu") -> tuple[Entry, ...]:
+    """Return the lines of some engines of a suite, or of all.
 
     Raises
     ------
     BenchError
         There is no such engine.
     """
-    names = list(dict.fromkeys(entry.engine for entry in ENTRIES))
+    names = list(dict.fromkeys(entry.engine for entry in among))
     unknown = [name for name in wanted if name not in names]
     if unknown:
-        raise BenchError(f"there is no engine {unknown[0]!r} in the suite cpu; there are {', '.join(names)}.")
-    return tuple(entry for entry in ENTRIES if not wanted or entry.engine in wanted)
+        raise BenchError(f"there is no engine {unknown[0]!r} in the suite {suite}; there are {', '.join(names)}.")
+    return tuple(entry for entry in among if not wanted or entry.engine in wanted)

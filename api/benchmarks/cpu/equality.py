@@ -33,7 +33,7 @@ def write_answer(path: Path, losses: list[float], gradients: list[Mapping[str, A
     np.savez(path, **arrays)  # type: ignore[arg-type]
 
 
-def difference(path: Path, expected: Expected, start: Mapping[str, Array]) -> str:
+def difference(path: Path, expected: Expected, start: Mapping[str, Array], tolerance: float = TOLERANCE) -> str:
     """Compare an answer with `expected`; return what differs most, with its numbers, or "" where nothing does.
 
     Loss, gradients and weights of the first step are compared with `expected`. The second step tells whether the optimiser is Adam, from
@@ -47,14 +47,16 @@ def difference(path: Path, expected: Expected, start: Mapping[str, Array]) -> st
         The numbers in double precision.
     start
         The weights before the first step.
+    tolerance
+        Of engines that round factors of products; otherwise :data:`TOLERANCE`.
     """
     found = read_arrays(path)
     loss = float(found["losses"][0])
     error = abs(loss - expected.loss) / abs(expected.loss)
-    worst = [(error / TOLERANCE if np.isfinite(error) else np.inf, f"the loss is {loss:.6g}, not {expected.loss:.6g}")]
+    worst = [(error / tolerance if np.isfinite(error) else np.inf, f"the loss is {loss:.6g}, not {expected.loss:.6g}")]
     for name, wanted in expected.gradients.items():
-        worst.append(_compared(found.get(f"g0:{name}"), wanted, f"gradient of {name}", TOLERANCE))
-        worst.append(_compared(found.get(f"w0:{name}"), expected.weights[name], f"{name} after a step", TOLERANCE))
+        worst.append(_compared(found.get(f"g0:{name}"), wanted, f"gradient of {name}", tolerance))
+        worst.append(_compared(found.get(f"w0:{name}"), expected.weights[name], f"{name} after a step", tolerance))
     ratio, text = max(worst, key=lambda item: item[0])
     return text if ratio > 1 else _optimised(found, expected, start)
 

@@ -12,7 +12,6 @@ from snnc.frontends import connections
 from snnc.frontends.connections.base import Connection
 from snnc.frontends.dsl import Network
 
-LOSS: Final = "ce_mean_membrane"
 SURROGATE: Final = f"fast_sigmoid:{SLOPE:g}"
 
 
@@ -32,14 +31,20 @@ def network(workload: Workload) -> Network:
             if layer.recurrent:
                 net.connect(population, population, connections.Dense(bias=False), delay=1)
         source = population
-    readout = net.population(workload.classes, LI(beta=BETA), name="readout")
-    net.connect(source, readout, connections.Dense())
+    if workload.classes:
+        readout = net.population(workload.classes, LI(beta=BETA), name="readout")
+        net.connect(source, readout, connections.Dense())
     return net
+
+
+def loss_of(workload: Workload) -> str:
+    """Return its loss as on the command line."""
+    return "ce_mean_membrane" if workload.classes else "ce_count"
 
 
 def training(workload: Workload, window: float | None = None) -> dict[str, Any]:
     """Return the options of :func:`snnc.compile` for its training step."""
-    return {"steps": workload.steps, "batch": workload.batch, "loss": LOSS, "optimizer": "adam", "surrogate": SURROGATE} | (
+    return {"steps": workload.steps, "batch": workload.batch, "loss": loss_of(workload), "optimizer": "adam", "surrogate": SURROGATE} | (
         {} if window is None else {"gradient_window": window}
     )
 
@@ -54,6 +59,8 @@ def labels(workload: Workload) -> dict[str, str]:
         if not isinstance(layer, Conv) and layer.recurrent:
             found[f"hidden{n}.recurrent"] = f"hidden{n}_to_hidden{n}.weight"
         source = f"hidden{n}"
+    if not workload.classes:
+        return found
     return found | {"readout.weight": f"{source}_to_readout.weight", "readout.bias": f"{source}_to_readout.bias"}
 
 

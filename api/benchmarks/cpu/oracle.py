@@ -10,7 +10,7 @@ import numpy as np
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.reference.forward import run_forward
 from snnc.backends.reference.memory import Memory
-from snnc.benchmarks.cpu.network import LOSS, SURROGATE, labelled, labels, network
+from snnc.benchmarks.cpu.network import SURROGATE, labelled, labels, loss_of, network
 from snnc.benchmarks.cpu.problem import Problem, make_problem
 from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE, THRESHOLD, Workload
 from snnc.compiler.graph import Array
@@ -56,7 +56,7 @@ class Check:
 
 def make_check(workload: Workload, seed: int = 0) -> Check:
     """Draw a small problem whose spikes do not hang on rounding, and compute its numbers."""
-    small = workload.small(STEPS, BATCH)
+    small = workload.checked(STEPS, BATCH)
     for attempt in range(SEEDS):
         problem = make_problem(small, seed + attempt)
         found = [_expected(problem, window) for window in (None, GRADIENT_WINDOW)]
@@ -70,7 +70,7 @@ def program_of(workload: Workload, window: float | None = None) -> StepProgram:
     """Lower a workload for training."""
     return lower(
         network(workload).graph(),
-        loss=parse_loss(LOSS),
+        loss=parse_loss(loss_of(workload)),
         optimizer=parse_optimizer("adam"),
         surrogate=parse_surrogate(SURROGATE),
         gradient_window=None if window is None else (window, np.inf),
@@ -124,7 +124,9 @@ def _run(program: StepProgram, problem: Problem, parameters: dict[str, Array], d
 def loss_and_activity(problem: Problem) -> tuple[float, float]:
     """Return the loss of the whole problem, single precision, and the spikes a hidden neuron and step."""
     workload = problem.workload
-    program = lower(network(workload).graph(), loss=parse_loss(LOSS), surrogate=parse_surrogate(SURROGATE), steps=workload.steps)
+    program = lower(
+        network(workload).graph(), loss=parse_loss(loss_of(workload)), surrogate=parse_surrogate(SURROGATE), steps=workload.steps
+    )
     values = {name: p.value for name, p in program.parameters.items()}
     by_label = {p.label: name for name, p in program.parameters.items()}
     values |= {by_label[label]: value for label, value in labelled(workload, problem.weights).items()}

@@ -16,16 +16,16 @@ Kind = tuple[str, str]
 """Engine and mode."""
 
 
-def draw(rows: Sequence[Row]) -> str:
+def draw(rows: Sequence[Row], title: str = "training steps on a CPU", kind: str = "measured") -> str:
     """Draw milliseconds of a step, peak memory, and time over snnc's exact mode, all axes logarithmic; a mark for each row."""
-    kinds = [kind for kind in dict.fromkeys([(e.engine, e.mode) for e in ENTRIES] + [_kind(r) for r in rows]) if kind in map(_kind, rows)]
+    kinds = [one for one in dict.fromkeys([(e.engine, e.mode) for e in ENTRIES] + [_kind(r) for r in rows]) if one in map(_kind, rows)]
     colours = _colours(kinds)
     panels = [
         _panel(0, "ms a training step, median", rows, colours, lambda row: float(row["ms_median"])),
         _panel(1, "peak memory over the framework's own, MB", rows, colours, lambda row: float(row["peak_mb"])),
         _panel(2, "time over snnc, mode exact", rows, colours, lambda row: over_own(rows, row, "ms_median")),
     ]
-    return render("training steps on a CPU", "", panels, [(" ".join(kind), colour) for kind, colour in colours.items()], "measured")
+    return render(title, "", panels, [(" ".join(one), colour) for one, colour in colours.items()], kind)
 
 
 def _kind(row: Row) -> Kind:

@@ -46,7 +46,7 @@ def make_problem(workload: Workload, seed: int = 0) -> Problem:
     rng = np.random.default_rng(seed)
     weights = _weights(workload, rng)
     x = (rng.random((workload.steps, workload.batch, *workload.shape)) < workload.density).astype(np.float32)
-    return Problem(workload, x, rng.integers(0, workload.classes, workload.batch), weights)
+    return Problem(workload, x, rng.integers(0, workload.outputs, workload.batch), weights)
 
 
 def _weights(workload: Workload, rng: np.random.Generator) -> dict[str, Array]:
@@ -67,6 +67,8 @@ def _weights(workload: Workload, rng: np.random.Generator) -> dict[str, Array]:
         found[f"hidden{n + 1}.bias"] = rng.uniform(-0.01, 0.01, shape[0]).astype(np.float32)
         if not isinstance(layer, Conv) and layer.recurrent:
             found[f"hidden{n + 1}.recurrent"] = draw((layer.neurons, layer.neurons), workload.gain / 2, ASSUMED)
+    if not workload.classes:
+        return found
     found["readout.weight"] = draw((workload.classes, math.prod(shapes[-1])), workload.gain, ASSUMED)
     found["readout.bias"] = np.zeros(workload.classes, np.float32)
     return found

@@ -33,14 +33,18 @@ class Process:
         What it runs.
     threads
         Cores that it may use.
+    device
+        Where the batch and the weights lie: ``"cpu"`` or ``"cuda"``.
     """
 
-    def __init__(self, entry: Entry, variant: str, threads: int) -> None:
+    def __init__(self, entry: Entry, variant: str, threads: int, device: str = "cpu") -> None:
         self.entry, self.variant = entry, variant
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the process
-        command = [sys.executable, "-m", "snnc.benchmarks.cpu.worker", entry.module, entry.mode, variant, str(threads)]
+        command = [sys.executable, "-m", "snnc.benchmarks.cpu.worker", entry.module, entry.mode, variant, str(threads), device]
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, env=environment(threads), stdin=pipe, stdout=pipe, stderr=self._errors)
+        self._process = subprocess.Popen(
+            command, env={**environment(threads, device), **entry.settings.get(variant, {})}, stdin=pipe, stdout=pipe, stderr=self._errors
+        )
         self._buffer = b""
         first = self._read(SECONDS)
         if "missing" in first:
@@ -109,10 +113,15 @@ class Process:
         return f"its process ended with {code}: {lines[-1] if lines else 'it said nothing'}"
 
 
-def environment(threads: int) -> Mapping[str, str]:
+_ON_CPU: Final = {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
+_ON_CUDA: Final = {"JAX_PLATFORMS": "cuda", "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "JAX_DEFAULT_MATMUL_PRECISION": "highest"}
+"""JAX otherwise takes most of the device's memory, and multiplies with ten bits of mantissa."""
+
+
+def environment(threads: int, device: str = "cpu") -> Mapping[str, str]:
     """Return the environment of a worker: each thread pool gets `threads`."""
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "SNNC_THREADS")
-    return {**os.environ, **dict.fromkeys(names, str(threads)), "JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
+    return {**os.environ, **dict.fromkeys(names, str(threads)), **(_ON_CPU if device == "cpu" else _ON_CUDA)}
 
 
 def cores() -> int:

@@ -15,7 +15,8 @@ def row(workload: Workload, runner: Runner, activity: float, cosine: float) -> d
     """Return the row of an engine.
 
     ``ms_*`` are of all timed steps, ``ms_spread`` is between the medians of the fastest and of the slowest turn, ``peak_mb`` is the peak
-    over what was resident when the framework was loaded, ``first_step_s`` from the weights to the end of the first step (building
+    over what was resident when the framework was loaded, ``device_mb`` what the process took of a device's memory, None where that is not
+    known, ``first_step_s`` from the weights to the end of the first step (building
     included, with what the machine had cached), ``loss`` that of the first step, ``activity`` spikes a hidden neuron and step,
     ``gradient_cosine`` between the gradient that was taken and the exact one (of the step that is checked).
     """
@@ -24,6 +25,7 @@ def row(workload: Workload, runner: Runner, activity: float, cosine: float) -> d
     return {
         "workload": workload.name,
         "density": workload.density,
+        "batch": workload.batch,
         "engine": process.entry.engine,
         "mode": process.entry.mode,
         "variant": process.variant,
@@ -33,6 +35,7 @@ def row(workload: Workload, runner: Runner, activity: float, cosine: float) -> d
         "ms_spread": max(runner.medians) - min(runner.medians),
         "samples_per_s": 1e3 * workload.batch / middle,
         "peak_mb": runner.peak_mb,
+        "device_mb": runner.device_mb,
         "first_step_s": runner.first_step_s,
         "loss": runner.loss,
         "activity": activity,

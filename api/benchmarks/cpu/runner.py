@@ -27,6 +27,7 @@ class Runner:
     medians: list[float] = field(default_factory=list)
     step_ms: float = 0.0
     peak_mb: float = 0.0
+    device_mb: float | None = None
 
     def turn(self) -> None:
         """Take one turn."""

@@ -18,6 +18,7 @@ from snnc.benchmarks.cpu.process import EngineError, Process
 from snnc.benchmarks.cpu.rows import row
 from snnc.benchmarks.cpu.runner import Runner
 from snnc.benchmarks.cpu.workloads import Workload
+from snnc.benchmarks.cuda.gpu import used_bytes
 
 TRIALS: Final = 3
 """Turns by which the fastest variant of an engine is found."""
@@ -44,7 +45,7 @@ class Files:
 
 
 def measure(
-    workload: Workload, entries: Sequence[Entry], rounds: int, threads: int, tell: Tell
+    workload: Workload, entries: Sequence[Entry], rounds: int, threads: int, tell: Tell, device: str = "cpu"
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Measure one workload.
 
@@ -60,6 +61,8 @@ def measure(
         Cores that each may use.
     tell
         Called with a line at each stage.
+    device
+        ``"cpu"`` or ``"cuda"``.
 
     Returns
     -------
@@ -75,7 +78,7 @@ def measure(
         del problem
         runners, left_out = [], []
         for entry in entries:
-            found, reasons = _fastest(entry, files, threads, tell)
+            found, reasons = _fastest(entry, files, threads, device, tell)
             if found is None:
                 left_out.append(_named(workload, entry) | {"reason": "; ".join(dict.fromkeys(reasons))})
                 tell(f"{workload.label} {entry.engine} {entry.mode}: left out, {left_out[-1]['reason']}")
@@ -93,13 +96,13 @@ def _named(workload: Workload, entry: Entry) -> dict[str, Any]:
     return {"workload": workload.name, "density": workload.density, "engine": entry.engine, "mode": entry.mode}
 
 
-def _fastest(entry: Entry, files: Files, threads: int, tell: Tell) -> tuple[Runner | None, list[str]]:
+def _fastest(entry: Entry, files: Files, threads: int, device: str, tell: Tell) -> tuple[Runner | None, list[str]]:
     """Check and try every variant; keep the process of the fastest, and tell why others are not there."""
     best: Runner | None = None
     reasons = []
     for variant in entry.variants:
         try:
-            runner = _start(entry, variant, files, threads, trials=TRIALS if len(entry.variants) > 1 else 1)
+            runner = _start(entry, variant, files, threads, device, trials=TRIALS if len(entry.variants) > 1 else 1)
         except EngineError as error:
             reasons.append(f"{variant}: {error}" if len(entry.variants) > 1 else str(error))
             continue
@@ -113,13 +116,14 @@ def _fastest(entry: Entry, files: Files, threads: int, tell: Tell) -> tuple[Runn
     return best, reasons
 
 
-def _start(entry: Entry, variant: str, files: Files, threads: int, trials: int) -> Runner:
+def _start(entry: Entry, variant: str, files: Files, threads: int, device: str, trials: int) -> Runner:
     """Start a process, check its numbers, build the whole problem and take some turns."""
-    process = Process(entry, variant, threads)
+    before = used_bytes() if device != "cpu" else None
+    process = Process(entry, variant, threads, device)
     try:
         answer = files.folder / "answer.npz"
         process.ask("check", data=files.small, out=str(answer))
-        wrong = difference(answer, files.check.of(entry.exact), files.check.problem.weights)
+        wrong = difference(answer, files.check.of(entry.exact), files.check.problem.weights, entry.tolerance)
         if wrong:
             raise EngineError(f"its numbers differ: {wrong}")
         begin = time.perf_counter()
@@ -133,6 +137,8 @@ def _start(entry: Entry, variant: str, files: Files, threads: int, trials: int) 
         for _ in range(trials):
             runner.turn()
         process.ask("settle")
+        after = used_bytes() if before is not None else None
+        runner.device_mb = (after - before) / 1e6 if before is not None and after is not None else None
     except BaseException:
         process.close()
         raise

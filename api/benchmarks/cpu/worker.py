@@ -1,4 +1,6 @@
-"""The process of one engine: answers requests, a line of JSON each; ``python -m snnc.benchmarks.cpu.worker MODULE MODE VARIANT THREADS``.
+"""The process of one engine: answers requests, a line of JSON each.
+
+``python -m snnc.benchmarks.cpu.worker MODULE MODE VARIANT THREADS DEVICE``
 
 Requests (``do``) and answers:
 
@@ -44,8 +46,8 @@ from snnc.compiler.graph import Array
 class Worker:
     """Carries out requests on one engine."""
 
-    def __init__(self, module: Any, mode: str, variant: str) -> None:
-        self._module, self._mode, self._variant = module, mode, variant
+    def __init__(self, module: Any, mode: str, variant: str, device: str) -> None:
+        self._module, self._mode, self._variant, self._device = module, mode, variant, device
         self._engine: Engine | None = None
         gc.collect()
         self._base = resident_bytes()
@@ -72,7 +74,7 @@ class Worker:
         return {"error": f"there is no request {request['do']!r}"}
 
     def _make(self, data: str) -> Engine:
-        engine: Engine = self._module.Engine(read_problem(Path(data)), self._mode, self._variant)
+        engine: Engine = self._module.Engine(read_problem(Path(data)), self._mode, self._variant, self._device)
         return engine
 
     def _check(self, request: dict[str, Any]) -> None:
@@ -115,7 +117,7 @@ def _versions(packages: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _serve(module: str, mode: str, variant: str, threads: int) -> None:
+def _serve(module: str, mode: str, variant: str, threads: int, device: str) -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     out = os.fdopen(os.dup(1), "w")
@@ -131,7 +133,7 @@ def _serve(module: str, mode: str, variant: str, threads: int) -> None:
     except ImportError as error:
         send({"missing": str(error)})
         return
-    worker = Worker(framework, mode, variant)
+    worker = Worker(framework, mode, variant, device)
     send({"versions": _versions(framework.VERSIONS)})
     for line in sys.stdin:
         request = json.loads(line)
@@ -146,4 +148,4 @@ def _serve(module: str, mode: str, variant: str, threads: int) -> None:
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    _serve(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5])

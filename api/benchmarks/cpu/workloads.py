@@ -6,6 +6,7 @@ Zenke & Ganguli 2018, slope 25); a leaky readout m = 0.9 m + I; cross entropy of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -16,6 +17,8 @@ BETA: Final = 0.9
 THRESHOLD: Final = 1.0
 SLOPE: Final = 25.0
 LEARNING_RATE: Final = 1e-3
+MOST_CHECKED: Final = 512
+"""Neurons of a lone layer whose numbers are compared."""
 GRADIENT_WINDOW: Final = -0.36
 """Lower end of mode "window", in units of the membrane."""
 
@@ -52,7 +55,7 @@ class Workload:
     layers
         Hidden layers, in order.
     classes
-        Width of the readout.
+        Width of the readout; 0: there is none, the loss is the cross entropy of the last layer's spike counts.
     drive
         Standard deviation of the current that random weights give a neuron of the first layer, thresholds; it sets the activity.
     gain
@@ -84,6 +87,18 @@ class Workload:
                 size = tuple((n - layer.kernel + 1) // layer.pool for n in found[-1][1:])
                 found.append((layer.channels, *size))
         return found
+
+    @property
+    def outputs(self) -> int:
+        """Classes that labels choose from: the readout, or the neurons of the last layer."""
+        return self.classes or self.shapes()[-1][0]
+
+    def checked(self, steps: int, batch: int) -> Workload:
+        """Return what stands for the network where numbers are compared: a shorter step, and of a layer without readout some neurons."""
+        if self.classes:
+            return self.small(steps, batch)
+        few = min(MOST_CHECKED, self.shape[0])
+        return replace(self.small(steps, batch), shape=(few,), layers=(Dense(few),))
 
     def small(self, steps: int, batch: int) -> Workload:
         """Return the same network with a shorter step."""
@@ -118,8 +133,8 @@ WORKLOADS: Final = (
 )
 
 
-def workloads(pattern: str = "*") -> tuple[Workload, ...]:
-    """Return the workloads whose label or name matches `pattern`, whatever its case.
+def workloads(pattern: str = "*", among: Sequence[Workload] = WORKLOADS, suite: str = "cpu") -> tuple[Workload, ...]:
+    """Return the workloads of a suite whose label or name matches `pattern`, whatever its case.
 
     Raises
     ------
@@ -127,7 +142,7 @@ def workloads(pattern: str = "*") -> tuple[Workload, ...]:
         None does.
     """
     wanted = pattern.lower()
-    found = tuple(w for w in WORKLOADS if fnmatchcase(w.label, wanted) or fnmatchcase(w.name.lower(), wanted))
+    found = tuple(w for w in among if fnmatchcase(w.label, wanted) or fnmatchcase(w.name.lower(), wanted))
     if not found:
-        raise BenchError(f"no workload of the suite cpu matches {pattern!r}; there are {', '.join(w.label for w in WORKLOADS)}.")
+        raise BenchError(f"no workload of the suite {suite} matches {pattern!r}; there are {', '.join(w.label for w in among)}.")
     return found

@@ -81,6 +81,7 @@ std::unique_ptr<EngineData> makeEngine(const std::shared_ptr<GraphData> &graph, 
   if (checksUndefined())
     engine->undefined = std::make_unique<UndefinedElements>(*graph);
   lowerPrograms(*engine, programs);
+  planTransfers(*engine);
   for (const auto &step : engine->supersteps)
     engine->executor.reserve(*step);
   planHandles(*engine);
@@ -174,8 +175,10 @@ void Engine::run(unsigned program, const std::string &) {
     throw index_error("run(" + std::to_string(program) + "): the engine has " + std::to_string(data_->programs.size()) + " programs");
   if (!data_->loaded)
     throw runtime_error("run: the engine is not loaded on a device");
-  for (core::EngineData *replica : data_->replicas)
-    replica->runCycles = 0;
+  for (core::EngineData *replica : data_->replicas) {
+    replica->runCycles = replica->transfers.lastRun = replica->transfers.besideLastRun = 0;
+    core::awaitTransfers(*replica);
+  }
   core::runOp(*data_, data_->programs[program]);
   for (core::EngineData *replica : data_->replicas)
     replica->totalCycles += replica->runCycles;
@@ -308,6 +311,7 @@ ProfileValue Engine::getGraphProfile() const {
 void Engine::resetExecutionProfile() {
   data_->runCycles = data_->totalCycles = data_->controlCycles = data_->hostCycles = 0;
   data_->controls = 0;
+  data_->transfers = {};
   for (const auto &step : data_->supersteps) {
     step->executions = 0;
     step->busiestCycles = step->sumCycles = step->hostSeconds = 0;
@@ -316,7 +320,7 @@ void Engine::resetExecutionProfile() {
   for (core::CopyStep &copy : data_->copies)
     copy.executions = 0;
   for (core::StreamStep &stream : data_->streamSteps)
-    stream.executions = 0;
+    stream.cycles = stream.besideCycles = 0, stream.executions = 0;
   for (core::RemoteStep &remote : data_->remoteSteps)
     remote.executions = 0;
 }

@@ -16,6 +16,7 @@
 #include "program_data.hpp"
 #include "storage.hpp"
 #include "superstep.hpp"
+#include "transfers.hpp"
 #include "undefined.hpp"
 
 namespace poplar::core {
@@ -30,6 +31,8 @@ struct CopyStep {
   AlignedBytes buffer;
   Exchange exchange;
   double localCycles = 0;
+  /// Whether transfers that run beside the program must have arrived before.
+  bool waits = false;
   std::uint64_t executions = 0;
 };
 
@@ -42,6 +45,10 @@ struct StreamStep {
   AlignedBytes buffer;
   std::uint64_t bytes;
   std::vector<Move> moves;
+  /// Whether the program goes on beside it.
+  bool beside = false;
+  /// Cycles of all its transfers, and what of them the program went on beside.
+  double cycles = 0, besideCycles = 0;
   std::uint64_t executions = 0;
 };
 
@@ -159,6 +166,7 @@ struct EngineData {
   /// Device cycles of the run in progress or of the last one; of all runs; of control programs; of host transfers.
   double runCycles = 0, totalCycles = 0, controlCycles = 0, hostCycles = 0;
   std::uint64_t controls = 0;
+  Transfers transfers;
 };
 
 /// Lowers programs to operations.

@@ -92,6 +92,9 @@ EmulatorProfile collectProfile(const EngineData &engine) {
   profile.cyclesLastRun = engine.runCycles;
   profile.cycles = engine.totalCycles;
   profile.hostCycles = engine.hostCycles;
+  profile.hostCyclesLastRun = engine.transfers.lastRun;
+  profile.hostCyclesBeside = engine.transfers.beside;
+  profile.hostCyclesBesideLastRun = engine.transfers.besideLastRun;
   profile.memory = engine.memory;
   profile.memoryOverTime = engine.memoryOverTime;
   profile.computeCycles.resize(profile.tiles);
@@ -115,6 +118,8 @@ EmulatorProfile collectProfile(const EngineData &engine) {
     step.kind = "stream";
     step.executions = s.executions;
     step.bytesHost = s.executions * s.bytes;
+    step.hostCycles = s.cycles;
+    step.hostCyclesBeside = s.besideCycles;
     profile.steps.push_back(step);
   }
   for (const RemoteStep &r : engine.remoteSteps) {
@@ -205,7 +210,8 @@ void printSummary(std::ostream &os, const EngineData &engine, const EmulatorProf
       os << "Streaming memory of IPU " << ipu << ": " << p.remoteMemory[ipu] << " bytes (the column \"links\" tells the cycles of its copies)\n\n";
   printSteps(os, p);
   os << "  total: " << std::uint64_t(p.cycles) << " cycles, " << p.cycles / p.clockHz * 1e6 << " microseconds; last run "
-     << std::uint64_t(p.cyclesLastRun) << "; host transfers " << std::uint64_t(p.hostCycles) << " (not included)\n";
+     << std::uint64_t(p.cyclesLastRun) << "; host transfers " << std::uint64_t(p.hostCycles) << " (not included), "
+     << std::uint64_t(p.hostCyclesBeside) << " of them beside the program\n";
 }
 
 } // namespace core

@@ -150,7 +150,7 @@ void runRemote(EngineData &engine, RemoteStep &step) {
   ++step.executions;
   const Target &target = engine.graph->target;
   if (target.getTargetType() != TargetType::CPU)
-    engine.runCycles += remoteSyncCycles(target) + step.transferCycles + target.getEmulatorModel().controlCycles;
+    spend(engine, remoteSyncCycles(target) + step.transferCycles + target.getEmulatorModel().controlCycles, true);
 }
 
 } // namespace poplar::core

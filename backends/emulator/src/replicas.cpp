@@ -37,7 +37,7 @@ void runCrossing(EngineData &engine, std::uint32_t crossing) {
     std::memcpy(step.buffer.data(), sent[from].data(), bytes);
     runMoves(step.fromBuffer, step.elementBytes);
     ++step.executions;
-    engine.replicas[to]->runCycles += step.cycles;
+    spend(*engine.replicas[to], step.cycles, true);
   }
 }
 

@@ -47,6 +47,8 @@ std::int64_t decide(EngineData &engine, std::uint32_t number) {
   const EmulatorModel &model = target.getEmulatorModel();
   const double sync = target.getNumIPUs() > 1 ? model.globalSyncCycles : model.syncCycles;
   const double cycles = target.getTargetType() == TargetType::CPU ? 0 : sync + model.exchangeSetupCycles + model.controlCycles;
+  for (EngineData *replica : engine.replicas)
+    awaitTransfers(*replica);
   engine.runCycles += cycles;
   engine.controlCycles += cycles;
   ++engine.controls;
@@ -60,8 +62,8 @@ double exchangeTotal(const Target &target, const Exchange &exchange) {
 void runSuperstep(EngineData &engine, Superstep &step) {
   const Target &target = engine.graph->target;
   const double compute = engine.executor.run(step);
-  engine.runCycles +=
-      compute + target.getEmulatorModel().controlCycles + exchangeTotal(target, step.gather) + exchangeTotal(target, step.scatter);
+  spend(engine, compute + target.getEmulatorModel().controlCycles + exchangeTotal(target, step.gather) + exchangeTotal(target, step.scatter),
+        step.waits);
 }
 
 void runCopy(EngineData &engine, CopyStep &step) {
@@ -69,7 +71,7 @@ void runCopy(EngineData &engine, CopyStep &step) {
   runMoves(step.moves, step.elementBytes);
   runMoves(step.secondMoves, step.elementBytes);
   ++step.executions;
-  engine.runCycles += step.localCycles + target.getEmulatorModel().controlCycles + exchangeTotal(target, step.exchange);
+  spend(engine, step.localCycles + target.getEmulatorModel().controlCycles + exchangeTotal(target, step.exchange), step.waits);
 }
 
 /// What the host gives to, or takes from, the buffer of one replica. Replicas share a connection and take their turns.
@@ -104,7 +106,7 @@ void runStream(EngineData &engine, StreamStep &step, std::uint32_t number) {
     runMoves(step.moves, step.elementBytes);
   ++step.executions;
   const Target &target = engine.graph->target;
-  engine.hostCycles += std::ceil(double(step.bytes) * target.getTileClockFrequency() / target.getEmulatorModel().hostBytesPerSecond);
+  beginTransfer(engine, number, std::ceil(double(step.bytes) * target.getTileClockFrequency() / target.getEmulatorModel().hostBytesPerSecond));
 }
 
 void runSwitch(EngineData &engine, const Op &op, std::uint32_t number) {
@@ -132,12 +134,13 @@ void runWhile(EngineData &engine, const Op &op, std::uint32_t number, bool wante
 void runSync(EngineData &engine, bool external) {
   const EmulatorModel &model = engine.graph->target.getEmulatorModel();
   const double cycles = external ? model.globalSyncCycles : model.syncCycles;
-  engine.runCycles += cycles;
+  spend(engine, cycles, external);
   engine.controlCycles += cycles;
   ++engine.controls;
 }
 
 void runPrint(EngineData &engine, const PrintStep &print) {
+  awaitTransfers(engine);
   runMoves(print.moves, std::uint32_t(print.type.size()));
   printTensor(*engine.replicas[0]->printStream, print);
 }

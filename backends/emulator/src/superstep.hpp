@@ -77,6 +77,8 @@ struct Superstep {
   AlignedBytes states;
   std::vector<char> initialStates;
   Exchange gather, scatter;
+  /// Whether transfers that run beside the program must have arrived before.
+  bool waits = false;
   /// Vertex types whose cycles are guessed where they count none, and whether that happened.
   std::vector<std::string> estimated;
   std::vector<char> guessed;

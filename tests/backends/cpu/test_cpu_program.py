@@ -266,3 +266,23 @@ def test_twenty_updates_in_a_row_stay_those_of_the_reference():
             assert engine.train_batch(inputs, target, 1e-3) == pytest.approx(reference.train_batch(inputs, target, 1e-3), rel=1e-4)
         for name, value in reference.get_parameters().items():
             np.testing.assert_allclose(engine.get_parameters()[name], value, atol=1e-4)
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_sequences_that_go_on_are_one_sequence(trained):
+    """Pieces shorter than the longest delay: rows that are used in turn move to places of rows that are still to be moved."""
+    program = program_of(delayed, trained)
+    inputs, _ = data(program, STEPS - 1, BATCH)
+    with opened(program) as engine:
+        whole = engine.forward(inputs, {})
+        for piece in (1, 2, 4):
+            found = {name: [] for name in whole}
+            for first in range(0, STEPS - 1, piece):
+                engine._setting("steps", piece)
+                engine._setting("resume", int(first > 0))
+                engine._set_arrays({name: x[first : first + piece] for name, x in inputs.items()})
+                engine.session.run()
+                for name, record in engine._records().items():
+                    found[name].append(record)
+            for name, record in whole.items():
+                np.testing.assert_array_equal(np.concatenate(found[name]), record)

@@ -1,16 +1,20 @@
 """On a CUDA device: the same numbers as the reference, the same bits again. Skipped where there is no device or no nvcc."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from cpu_projects import assert_same_records, assert_same_training, data
 from indexed_nets import choosing, convolutional, sparse_recurrent
-from nets import delayed, feedback, learnable, recurrent, skip
+from nets import delayed, dense, feedback, learnable, recurrent, skip
 
-from snnc.backends.cuda.build import build_cuda, nvcc
+import snnc
+from snnc.backends.cuda.build import build_cuda, build_host_check, nvcc
 from snnc.backends.cuda.device import first_device
 from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.engine import CudaEngine
 from snnc.backends.cuda.errors import GpuMissingError, NvccMissingError
+from snnc.backends.events import Events
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
@@ -58,3 +62,52 @@ def test_arrays_of_torch_on_the_device_are_read_where_they_are(architecture, tmp
     found = engine.forward({name: torch.from_numpy(array).cuda() for name, array in inputs.items()}, {})
     for name, record in wanted.items():
         np.testing.assert_array_equal(found[name], record)
+
+
+def test_checkpoints_events_and_rounded_factors_are_those_of_the_check_on_the_processor(architecture, tmp_path):
+    """What the fibers show of segments, events and fragments holds on a device; tensor cores may add in another order."""
+    program = lower(recurrent(np.random.default_rng(3)), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-2), loss_output="y")
+    inputs, labels = data(program, 20, 37)
+    for precision, tolerance in (("float32", 1e-5), ("bfloat16", 1e-3)):
+        folder = emit_cuda(program, tmp_path / precision, precision=precision)
+        found = []
+        for library in (build_cuda(folder, architecture), build_host_check(folder)):
+            for segment in (0, 6):
+                engine = CudaEngine(library, folder, 2, 8)
+                engine._segment = lambda steps, batch, segment=segment: segment
+                engine.train_batch(inputs, labels, 0.0)
+                found.append(engine.gradients())
+                engine.close()
+        for name, gradient in found[-1].items():
+            for other in found[:-1]:
+                assert np.linalg.norm(other[name] - gradient) <= tolerance * np.linalg.norm(gradient), (precision, name)
+
+
+def test_events_on_the_device_are_the_dense_array(architecture, tmp_path):
+    program = lower(dense(np.random.default_rng(3), 70, 20, kind="spikes"), loss=parse_loss("ce_rate"), optimizer=Adam(1e-2))
+    folder = emit_cuda(program, tmp_path / "project")
+    engine = CudaEngine(build_cuda(folder, architecture), folder)
+    inputs, _ = data(program, 20, 37)
+    wanted = engine.forward(inputs, {})
+    found = engine.forward({name: Events.from_dense(array) for name, array in inputs.items()}, {})
+    for name, record in wanted.items():
+        np.testing.assert_array_equal(found[name], record)
+
+
+def test_a_torch_module_on_the_device_has_the_gradients_of_the_processors(architecture):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no CUDA device")
+    from snnc.torch import Module
+
+    net = snnc.Sequential(6, snnc.Dense(12, seed=1), snnc.LIF(), snnc.Dense(3, seed=2), snnc.LI())
+    x = torch.from_numpy((np.random.default_rng(0).random((7, 5, 6)) < 0.5).astype(np.float32))
+    found = []
+    for target, device in (("cpu", "cpu"), ("cuda", "cuda")):
+        layer = Module(net, target=target, surrogate="fast_sigmoid:25")
+        with torch.cuda.stream(torch.cuda.Stream()) if device == "cuda" else nullcontext():
+            layer(x.to(device)).square().mean().backward()
+        torch.cuda.synchronize()
+        found.append({name: p.grad.cpu() for name, p in layer.named_parameters()})
+    for name, gradient in found[0].items():
+        torch.testing.assert_close(found[1][name], gradient, rtol=1e-4, atol=1e-6)

@@ -149,7 +149,7 @@ def test_inputs_in_device_memory_are_read_where_they_are(kind):
 
 def test_a_sequence_that_the_device_cannot_hold_is_refused_before_it_is_taken(tmp_path):
     folder = emit_cuda(program_of("recurrent"), tmp_path / "project")
-    engine = CudaEngine(build_host_check(folder, QUICK), folder, memory=1 << 20)
+    engine = CudaEngine(build_host_check(folder, QUICK), folder, device_memory=1 << 20)
     much = np.broadcast_to(np.zeros(1, np.float32), (1 << 12, 1 << 10, 6))
     with pytest.raises(MemoryNeededError, match=r"the device has 0\.0 GiB"):
         engine.forward({"x0": much}, {})
@@ -214,12 +214,16 @@ class _Driver:
 
 @pytest.mark.parametrize(("count", "numbers", "said"), [(0, (9, 0), "no device"), (1, (7, 0), "7.0; 7.5 or newer")])
 def test_a_device_that_cannot_be_used_is_refused(monkeypatch, count, numbers, said):
+    monkeypatch.delenv(device.DEVICE, raising=False)
     monkeypatch.setattr(ctypes, "CDLL", lambda name: _Driver(count, numbers))
     with pytest.raises(GpuMissingError, match=said):
         device.first_device()
     monkeypatch.setattr(ctypes, "CDLL", lambda name: _Driver(1, (9, 0)))
     assert device.first_device() == device.Device((9, 0), 1 << 30)
     assert device.first_device().architecture == "sm_90"
+    monkeypatch.setenv(device.DEVICE, "1")
+    with pytest.raises(GpuMissingError, match="finds 1 devices, from 0"):
+        device.first_device()
 
 
 def test_without_nvcc_the_message_says_what_was_looked_for(monkeypatch):

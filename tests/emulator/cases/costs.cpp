@@ -180,6 +180,42 @@ void streaming(char **argv) {
   runAndShow(graph, device, Repeat(2, program));
 }
 
+/// So many ints are streamed to tile 3, which holds no vertex; then tile 0 computes so many worker cycles, twice, and `what` stands between.
+void beside(char **argv) {
+  const std::size_t ints = std::size_t(number(argv, 2));
+  const std::string what = argv[4];
+  const Device device = smallDevice(2);
+  Graph graph(device.getTarget());
+  graph.addCodelets(CODELETS);
+  const auto on = [&](const char *name, unsigned tile, std::size_t size) {
+    const Tensor made = graph.addVariable(INT, {size}, name);
+    graph.setTileMapping(made, tile);
+    return made;
+  };
+  const Tensor set = on("set", 3, ints), own = on("own", 0, 1), near = on("near", 1, 1), far = on("far", 4, 1), all = on("all", 1, ints);
+  const ComputeSet cs = graph.addComputeSet("work");
+  const VertexRef v = graph.addVertex(cs, "AddOne", {{"data", own}});
+  graph.setTileMapping(v, what == "vertex" ? 3 : 0);
+  graph.setPerfEstimate(v, std::uint64_t(number(argv, 3)));
+  graph.setInitialValue(own, 0);
+  const DataStream stream = graph.addHostToDeviceFIFO("in", INT, ints), blocking = graph.addHostToDeviceFIFO("other", INT, 1);
+  const std::map<std::string, Program> between{{"copy near", Copy(own, near)},   {"copy far", Copy(own, far)},    {"copy of it", Copy(set, all)},
+                                               {"decision", If(own.reshape({}), Sequence(), Sequence())}, {"stream", Copy(blocking, own)},
+                                               {"second", Copy(stream, set)},    {"barrier", Sync(SyncType::EXTERNAL)}};
+  Sequence program{Copy(stream, set), Execute(cs)};
+  if (between.count(what))
+    program.add(between.at(what));
+  program.add(Execute(cs));
+  Engine engine(graph, program);
+  std::vector<int> given(ints, 1);
+  engine.connectStream("in", given.data(), given.data() + ints);
+  engine.connectStream("other", given.data(), given.data() + 1);
+  engine.load(device);
+  for (int run = 0; run < 2; ++run)
+    engine.run();
+  std::cout << engine.getEmulatorProfile().toJson() << "\n";
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -192,6 +228,7 @@ int main(int argc, char **argv) {
                       {"guessed", guessed},
                       {"copy", copy},
                       {"streaming", [&] { streaming(argv); }},
+                      {"beside", [&] { beside(argv); }},
                       {"memory", memory}},
                      argc, argv);
 }

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from snnc.benchmarks.cpu.engines.torch_variants import GRAPHED
 from snnc.benchmarks.cpu.problem import Problem
 from snnc.benchmarks.cpu.workloads import LEARNING_RATE, Conv
 from snnc.compiler.graph import Array
@@ -20,6 +21,9 @@ Readout = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tenso
 """Currents [steps, B, classes] and membrane -> the sum of the membranes, and the last one."""
 CHUNK = 10
 """Most time steps that one compiled graph holds: a whole sequence takes minutes to compile and runs no faster."""
+
+
+WARM_STEPS = 3
 
 
 def load() -> None:
@@ -45,18 +49,21 @@ class TorchEngine(ABC):
     scale: float = 1.0
     readout_scale: float = 1.0
 
-    def __init__(self, problem: Problem, mode: str, variant: str) -> None:
+    def __init__(self, problem: Problem, mode: str, variant: str, device: str = "cpu") -> None:
         torch.manual_seed(0)
-        self.workload = problem.workload
-        self.x, self.y = torch.from_numpy(problem.x), torch.from_numpy(problem.y)
-        self._start = {name: torch.from_numpy(value) for name, value in problem.weights.items()}
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        self.workload, self._device = problem.workload, device
+        self.x, self.y = torch.from_numpy(problem.x).to(device), torch.from_numpy(problem.y).to(device)
+        self._start = {name: torch.from_numpy(value).to(device) for name, value in problem.weights.items()}
         self.parameters = {name: torch.nn.Parameter(value.clone()) for name, value in self._start.items()}
-        self._optimizer = torch.optim.Adam(self.parameters.values(), lr=LEARNING_RATE, fused=True)
+        graphed = variant == GRAPHED
+        self._optimizer = torch.optim.Adam(self.parameters.values(), lr=LEARNING_RATE, fused=True, capturable=graphed)
         if variant == "one thread":
             torch.set_num_threads(1)
         steps, self.compiled = self.workload.steps, variant == "compiled"
         self._chunk = next(n for n in range(min(CHUNK, steps), 0, -1) if steps % n == 0) if self.compiled else steps
         self._lif, self._li = self.neurons(_compiled if self.compiled else lambda call: call)
+        self._replay = self._captured() if graphed else None
 
     @abstractmethod
     def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
@@ -80,19 +87,50 @@ class TorchEngine(ABC):
 
     def step(self) -> float:
         """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        loss = self._train() if self._replay is None else self._replay()
+        if self._device == "cuda":
+            torch.cuda.synchronize()
+        return float(loss)
+
+    def _train(self) -> torch.Tensor:
         self._optimizer.zero_grad(set_to_none=True)
         loss = functional.cross_entropy(self._outputs(), self.y)
         loss.backward()
         self._optimizer.step()
-        return float(loss.detach())
+        return loss.detach()
+
+    def _captured(self) -> Callable[[], torch.Tensor]:
+        """Return a whole training step as one CUDA graph (pytorch.org/docs, "CUDA graphs", whole-network capture)."""
+        if self._device != "cuda":
+            raise NotImplementedError("CUDA graphs need a CUDA device")
+        aside = torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            for _ in range(WARM_STEPS):
+                self._train()
+        torch.cuda.current_stream().wait_stream(aside)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            loss = self._train()
+        self.reset()
+        with torch.no_grad():
+            for state in self._optimizer.state.values():
+                for tensor in state.values():
+                    tensor.zero_()
+
+        def replay() -> torch.Tensor:
+            graph.replay()
+            return loss
+
+        return replay
 
     def gradients(self) -> dict[str, Array]:
         """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
-        return {name: p.grad.numpy().copy() for name, p in self.parameters.items() if p.grad is not None}
+        return {name: p.grad.cpu().numpy().copy() for name, p in self.parameters.items() if p.grad is not None}
 
     def weights(self) -> dict[str, Array]:
         """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
-        return {name: p.detach().numpy().copy() for name, p in self.parameters.items()}
+        return {name: p.detach().cpu().numpy().copy() for name, p in self.parameters.items()}
 
     def reset(self) -> None:
         """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
@@ -111,6 +149,8 @@ class TorchEngine(ABC):
                 currents = functional.linear(spikes.flatten(2), weight, bias)
             name = f"hidden{n}.recurrent"
             spikes = self.hidden(currents, self._scaled(name, self.scale) if name in self.parameters else None)
+        if not self.workload.classes:
+            return spikes.sum(0)
         scale = self.readout_scale
         weight, bias = self._scaled("readout.weight", scale), self._scaled("readout.bias", scale)
         return self.readout(functional.linear(spikes.flatten(2), weight, bias))
@@ -120,7 +160,7 @@ class TorchEngine(ABC):
 
 
 def _zeros(currents: torch.Tensor) -> torch.Tensor:
-    return torch.zeros(currents.shape[1:], dtype=currents.dtype)
+    return torch.zeros(currents.shape[1:], dtype=currents.dtype, device=currents.device)
 
 
 def _compiled(call: Any) -> Any:

@@ -73,19 +73,6 @@ def _convolved(spikes: jax.Array, layer: Conv, weight: jax.Array, bias: jax.Arra
     return pooled.reshape(steps, batch, *pooled.shape[1:])
 
 
-def _loss(weights: Weights, x: jax.Array, y: jax.Array, workload: Workload, unroll: int) -> jax.Array:
-    spikes, steps, batch = x, x.shape[0], x.shape[1]
-    for n, layer in enumerate(workload.layers, 1):
-        weight, bias = weights[f"hidden{n}.weight"], weights[f"hidden{n}.bias"]
-        if isinstance(layer, Conv):
-            currents = _convolved(spikes, layer, weight, bias)
-        else:
-            currents = spikes.reshape(steps, batch, -1) @ weight.T + bias
-        spikes = _hidden(currents, weights.get(f"hidden{n}.recurrent"), unroll)
-    outputs = _readout(spikes.reshape(steps, batch, -1) @ weights["readout.weight"].T + weights["readout.bias"], unroll)
-    return -jnp.mean(jax.nn.log_softmax(outputs)[jnp.arange(batch), y])
-
-
 def _adam(
     weights: Weights, gradients: Weights, moments: tuple[Weights, Weights], count: jax.Array
 ) -> tuple[Weights, tuple[Weights, Weights]]:
@@ -100,8 +87,9 @@ def _adam(
 class Engine:
     """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
 
-    def __init__(self, problem: Problem, mode: str, variant: str) -> None:
-        workload, unroll = problem.workload, UNROLL if variant == "unrolled" else 1
+    def __init__(self, problem: Problem, mode: str, variant: str, device: str = "cpu") -> None:
+        workload = problem.workload
+        self._unroll = UNROLL if variant == "unrolled" else 1
         self._x, self._y = jnp.asarray(problem.x), jnp.asarray(problem.y)
         self._start = {name: np.asarray(value) for name, value in problem.weights.items()}
         self._weights: Weights = {name: jnp.array(value) for name, value in self._start.items()}
@@ -110,11 +98,34 @@ class Engine:
         self._gradients: Weights = {}
 
         def train(weights: Weights, moments: Any, count: jax.Array, x: jax.Array, y: jax.Array) -> Any:
-            loss, gradients = jax.value_and_grad(_loss)(weights, x, y, workload, unroll)
+            loss, gradients = jax.value_and_grad(self._loss)(weights, x, y, workload)
             changed, moments = _adam(weights, gradients, moments, count + 1)
             return loss, gradients, changed, moments, count + 1
 
         self._train = jax.jit(train, donate_argnums=(0, 1, 2))
+
+    def hidden(self, currents: jax.Array, recurrent: jax.Array | None) -> jax.Array:
+        """Return the spikes of a layer from its currents, both [T, B, ...]."""
+        return _hidden(currents, recurrent, self._unroll)
+
+    def readout(self, currents: jax.Array) -> jax.Array:
+        """Return the mean membrane [B, classes] of the leaky readout."""
+        return _readout(currents, self._unroll)
+
+    def _loss(self, weights: Weights, x: jax.Array, y: jax.Array, workload: Workload) -> jax.Array:
+        spikes, steps, batch = x, x.shape[0], x.shape[1]
+        for n, layer in enumerate(workload.layers, 1):
+            weight, bias = weights[f"hidden{n}.weight"], weights[f"hidden{n}.bias"]
+            if isinstance(layer, Conv):
+                currents = _convolved(spikes, layer, weight, bias)
+            else:
+                currents = spikes.reshape(steps, batch, -1) @ weight.T + bias
+            spikes = self.hidden(currents, weights.get(f"hidden{n}.recurrent"))
+        if workload.classes:
+            outputs = self.readout(spikes.reshape(steps, batch, -1) @ weights["readout.weight"].T + weights["readout.bias"])
+        else:
+            outputs = spikes.sum(0)
+        return -jnp.mean(jax.nn.log_softmax(outputs)[jnp.arange(batch), y])
 
     def step(self) -> float:
         """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""

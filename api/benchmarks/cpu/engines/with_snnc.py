@@ -13,6 +13,7 @@ from snnc.benchmarks.cpu.network import labelled, labels, network, training
 from snnc.benchmarks.cpu.problem import Problem
 from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE, Dense, Workload
 from snnc.compiler.graph import Array
+from snnc.compiler.plan import Precision
 from snnc.compiling import as_graph, compile_to_folder
 from snnc.options import options
 
@@ -29,16 +30,16 @@ def load() -> None:
 class Engine:
     """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
 
-    def __init__(self, problem: Problem, mode: str, variant: str) -> None:
+    def __init__(self, problem: Problem, mode: str, variant: str, device: str = "cpu") -> None:
         workload = problem.workload
         window = GRADIENT_WINDOW if mode == "window" else None
-        self._session = snnc.compile(network(workload), variant, **training(workload, window))
+        self._session = snnc.compile(network(workload), variant, precision=_precision(mode), **training(workload, window))
         if mode == "checkpoint":
             _save_memory(self._session.engine, workload)
         self._start = labelled(workload, problem.weights)
         self._session.load_state_dict(self._start, strict=False)
         program = self._session.program
-        x = Events.from_dense(problem.x) if mode == "events" else problem.x
+        x = Events.from_dense(problem.x) if mode == "events" else _placed(problem.x, device)
         self._inputs: dict[str, Any] = {program.inputs[0].id: x}
         self._y = problem.y
         names = {p.label: name for name, p in program.parameters.items()}
@@ -61,6 +62,19 @@ class Engine:
     def reset(self) -> None:
         """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
         self._session.load_state_dict(self._start, strict=False)
+
+
+def _precision(mode: str) -> Precision:
+    return "bfloat16" if mode == "bfloat16" else "float32"
+
+
+def _placed(x: Array, device: str) -> Any:
+    """Return the batch where the program runs."""
+    if device == "cpu":
+        return x
+    import torch
+
+    return torch.from_numpy(x).to(device)
 
 
 def _save_memory(engine: Any, workload: Workload) -> None:

@@ -45,6 +45,8 @@ struct StepProfile {
   /// Tile cycles: of the busiest tile, and summed over tiles.
   double computeCyclesBusiest = 0, computeCyclesSum = 0;
   double syncCycles = 0, exchangeCycles = 0, linkCycles = 0, controlCycles = 0, remoteCycles = 0;
+  /// Of a stream: its transfers, which are no part of cycles(), and what the program went on beside.
+  double hostCycles = 0, hostCyclesBeside = 0;
   std::uint64_t bytesWithinIpus = 0, bytesBetweenIpus = 0, bytesHost = 0, bytesRemote = 0, fragments = 0;
   /// Vertex types whose cycles were estimated from bytes.
   std::vector<std::string> estimated;
@@ -60,8 +62,8 @@ struct EmulatorProfile {
   std::uint64_t computeSets = 0, variables = 0, vertices = 0, edges = 0;
   /// Device cycles of the last run, and of all runs since the profile was reset.
   double cyclesLastRun = 0, cycles = 0;
-  /// Host transfers in tile cycles, not part of the above.
-  double hostCycles = 0;
+  /// Host transfers in tile cycles, not part of the above; of the last run; and what the program went on beside.
+  double hostCycles = 0, hostCyclesLastRun = 0, hostCyclesBeside = 0, hostCyclesBesideLastRun = 0;
   std::vector<StepProfile> steps;
   std::vector<TileMemory> memory;
   /// In the order of programs and of what they run.

@@ -1,0 +1,61 @@
+"""Spyx: its surrogate and its scan over time, with a neuron of the model by its contract of stateful layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from spyx.axn import superspike
+from spyx.nn import run
+
+from snnc.benchmarks.cpu.engines import with_jax
+from snnc.benchmarks.cpu.engines.with_jax import load
+from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD
+
+__all__ = ["VERSIONS", "Engine", "load"]
+
+VERSIONS = ("spyx", "jax", "jaxlib")
+_spike = superspike(SLOPE)
+State = tuple[jax.Array, jax.Array]
+
+
+@dataclass(frozen=True)
+class _ResetToZero:
+    """``spyx.nn.LIF`` takes the threshold off and spikes a step later; the model sets to zero."""
+
+    recurrent: jax.Array | None
+
+    def __call__(self, x: jax.Array, state: State) -> tuple[jax.Array, State]:
+        v, s = state
+        total = x if self.recurrent is None else x + s @ self.recurrent.T
+        v = BETA * v * (1 - lax.stop_gradient(s)) + total
+        s = _spike(v - THRESHOLD)
+        return s, (v, s)
+
+
+@dataclass(frozen=True)
+class _Summed:
+    """``spyx.nn.LI`` with the sum of its membranes, so that no sequence of them is kept."""
+
+    def __call__(self, x: jax.Array, state: State) -> tuple[None, State]:
+        m, total = state
+        m = BETA * m + x
+        return None, (m, total + m)
+
+
+class Engine(with_jax.Engine):
+    """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+
+    def hidden(self, currents: jax.Array, recurrent: jax.Array | None) -> jax.Array:
+        """See :class:`~snnc.benchmarks.cpu.engines.with_jax.Engine`."""
+        start = jnp.zeros_like(currents[0])
+        spikes: jax.Array = run(_ResetToZero(recurrent), currents, (start, start))[0]
+        return spikes
+
+    def readout(self, currents: jax.Array) -> jax.Array:
+        """See :class:`~snnc.benchmarks.cpu.engines.with_jax.Engine`."""
+        start = jnp.zeros_like(currents[0])
+        total: jax.Array = run(_Summed(), currents, (start, start))[1][1]
+        return total / len(currents)

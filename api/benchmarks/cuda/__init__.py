@@ -1,0 +1,1 @@
+"""Training steps on a GPU: ``snnc bench --suite cuda`` and ``--suite paper``."""

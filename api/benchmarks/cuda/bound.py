@@ -1,0 +1,152 @@
+"""How fast a training step could be on a GPU: bytes over bandwidth, operations over peak, dependent steps over the latency of a barrier.
+
+``python -m snnc.benchmarks.cuda.bound`` prints the table of ``docs/explanation/gpu-bounds.md``. With B samples, T steps, a layer of N
+neurons behind M inputs, and an activity a of what it reads:
+
+===================  ===========================================================================================================
+memory               the batch, float32, once; states and deltas of all steps, written and read: 16 B T N; parameters: weight and two
+                     moments read and written, gradient read: 28 bytes each
+operations           one multiplication and addition each: a number of a gathered row, forward and for the gradient, 2 B T a M N;
+                     the backward product of a source that learns, B T M N (with an exact gradient every delta counts)
+steps                2 T, forward and back, each one barrier of the whole grid
+===================  ===========================================================================================================
+
+The bound is the largest of them. Beside it stand the rows of weights that events choose, 8 B T a M N bytes forward and for the gradient,
+over the bandwidth of L2: what a program takes that gathers them from there. It is no bound, as weights may lie nearer. A convolution's
+rows are its taps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from snnc.benchmarks.cpu.workloads import Conv, Workload
+from snnc.benchmarks.cuda.gpu import H200, Gpu
+
+USUAL_ACTIVITY: Final = 0.05
+"""Spikes a hidden neuron and step where none were counted."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Seconds that a training step takes at least, by each of three reasons, and those of rows gathered out of L2."""
+
+    memory: float
+    operations: float
+    steps: float
+    rows: float
+
+    @property
+    def seconds(self) -> float:
+        """The largest of the three."""
+        return max(self.memory, self.operations, self.steps)
+
+    @property
+    def reason(self) -> str:
+        """Which one it is."""
+        return max(("memory", "operations", "steps"), key=lambda name: getattr(self, name))
+
+    def to_data(self) -> dict[str, float | str]:
+        """Return milliseconds as JSON data."""
+        return {f"{name}_ms": 1e3 * getattr(self, name) for name in ("memory", "operations", "steps", "rows")} | {"by": self.reason}
+
+
+@dataclass(frozen=True)
+class Product:
+    """A layer's product: its inputs, numbers that each of them reaches, and how often they spike."""
+
+    inputs: int
+    reach: int
+    activity: float
+    learns: bool
+    """Whether its source takes a gradient."""
+
+
+def bound(workload: Workload, gpu: Gpu, activity: float = USUAL_ACTIVITY) -> Bound:
+    """Return the bound of a training step by exact gradients in float32.
+
+    Parameters
+    ----------
+    workload
+        The network.
+    gpu
+        The device; :data:`~snnc.benchmarks.cuda.gpu.H200` or the one at hand.
+    activity
+        Spikes a hidden neuron and step.
+    """
+    samples = workload.batch * workload.steps
+    memory = 4.0 * samples * math.prod(workload.shape) + 28 * parameters(workload)
+    rows = operations = 0.0
+    for one in products(workload, activity):
+        whole = samples * one.inputs * one.reach
+        rows += 8 * one.activity * whole
+        operations += (2 * one.activity + one.learns) * whole
+    memory += 16.0 * samples * sum(neurons(workload))
+    return Bound(
+        memory / gpu.memory_bytes_per_s,
+        operations / gpu.multiplications_per_s,
+        2 * workload.steps * gpu.barrier_s,
+        rows / gpu.l2_bytes_per_s,
+    )
+
+
+def neurons(workload: Workload) -> list[int]:
+    """Neurons of each hidden layer, and of the readout."""
+    return [math.prod(shape) for shape in workload.shapes()[1:]] + ([workload.classes] if workload.classes else [])
+
+
+def parameters(workload: Workload) -> int:
+    """Weights and biases."""
+    found = 0
+    for layer, shape in zip(workload.layers, workload.shapes(), strict=False):
+        if isinstance(layer, Conv):
+            found += layer.channels * (shape[0] * layer.kernel**2 + 1)
+        else:
+            found += layer.neurons * (math.prod(shape) + 1 + layer.recurrent * layer.neurons)
+    return found + workload.classes * (math.prod(workload.shapes()[-1]) + 1)
+
+
+def products(workload: Workload, activity: float) -> list[Product]:
+    """Products of a step and sample, in order."""
+    found, read, learns = [], workload.density, False
+    for layer, shape in zip(workload.layers, workload.shapes(), strict=False):
+        size = math.prod(shape)
+        if isinstance(layer, Conv):
+            windows = math.prod(n - layer.kernel + 1 for n in shape[1:])
+            found.append(Product(size, round(layer.channels * windows * shape[0] * layer.kernel**2 / size), read, learns))
+        else:
+            found.append(Product(size, layer.neurons, read, learns))
+            if layer.recurrent:
+                found.append(Product(layer.neurons, layer.neurons, activity, True))
+        read, learns = activity, True
+    if workload.classes:
+        found.append(Product(math.prod(workload.shapes()[-1]), workload.classes, activity, True))
+    return found
+
+
+def table(chosen: Sequence[Workload], gpu: Gpu) -> list[str]:
+    """Return the bounds as lines of Markdown."""
+    lines = [
+        "| workload | B | memory, ms | operations, ms | steps, ms | **bound, ms** | by | rows out of L2, ms |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for workload in chosen:
+        found = bound(workload, gpu)
+        parts = " | ".join(f"{1e3 * value:.3g}" for value in (found.memory, found.operations, found.steps))
+        whole = f"**{1e3 * found.seconds:.3g}** | {found.reason} | {1e3 * found.rows:.3g}"
+        lines.append(f"| {workload.label} | {workload.batch} | {parts} | {whole} |")
+    return lines
+
+
+def main() -> None:
+    """Print the table of the documentation."""
+    from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS
+
+    print("\n".join(table([w for w in CUDA_WORKLOADS if w.name.split("-")[0] in ("W1", "W2") and w.density == 0.05], H200)))
+
+
+if __name__ == "__main__":
+    main()

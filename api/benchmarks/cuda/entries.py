@@ -1,0 +1,35 @@
+"""Which engines the suite cuda compares: those of the suite cpu, in the ways that a GPU knows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from snnc.benchmarks.cpu.engine import ENTRIES, Entry
+from snnc.benchmarks.cpu.engines import torch_variants
+
+MODES: Final = ("exact", "events", "window", "checkpoint")
+ROUNDED: Final = 5e-2
+"""Largest difference from the exact numbers that bfloat16 factors may make."""
+_SNNC: Final = "snnc.benchmarks.cpu.engines.with_snnc"
+_ROUNDED: Final = f"bfloat16: factors of backward products are rounded; its numbers are compared to {ROUNDED:g}"
+_TORCH: Final = ("eager", "compiled", torch_variants.GRAPHED)
+_TRITON: Final = "triton"
+_SPYX_NOTE: Final = "its LIF resets by subtraction and a step later: the neuron is written by its contract of stateful layers"
+
+
+def _entry(engine: str) -> Entry:
+    base = next(e for e in ENTRIES if e.engine == engine)
+    return base if engine == "jax" else replace(base, variants=_TORCH)
+
+
+CUDA_ENTRIES: Final = (
+    *(Entry("snnc", mode, _SNNC, ("cuda",)) for mode in MODES),
+    Entry("snnc", "bfloat16", _SNNC, ("cuda",), _ROUNDED, tolerance=ROUNDED),
+    _entry("snntorch"),
+    _entry("norse"),
+    replace(_entry("spikingjelly"), variants=(*_TORCH, _TRITON), settings={_TRITON: {"SJ_LIF_CUDA_IMPLEMENTATION": "triton"}}),
+    _entry("torch"),
+    _entry("jax"),
+    Entry("spyx", "exact", "snnc.benchmarks.cpu.engines.with_spyx", ("scan",), _SPYX_NOTE),
+)

@@ -1,0 +1,127 @@
+"""``snnc bench --suite paper``: the networks of arXiv 2311.04386, a GPU's measured step beside the step predicted for IPUs.
+
+Measured and predicted numbers have keys and columns of their own, each with its ``kind``:
+
+``ipu``
+    Predicted: snnc's program on the network's IPUs; a list, as the logged runs are predicted for both clocks.
+``log``
+    Measured by the papers' authors on one IPU: the program that they published (:mod:`snnc.benchmarks.log`); None where there is no log.
+``gpu``
+    Measured here: snnc's CUDA program on the first device; else why not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError, NvccMissingError
+from snnc.benchmarks.cuda.command import device_at_hand
+from snnc.benchmarks.log import logged_runs
+from snnc.benchmarks.nets import names
+from snnc.benchmarks.suites import CLOCKS, SECONDS, Task, run
+from snnc.errors import BenchError
+
+SUITES: Final = ("logged", "multi_layer", "multi_neuron", "multi_ipu")
+MEASURED: Final = "measured"
+PREDICTED: Final = "predicted"
+NOT_MEASURED: Final = "not measured"
+CHECKED: Final = "not measured, numbers checked on the processor"
+Row = Mapping[str, Any]
+_NOTES: Final = (
+    "IPU ms, predicted: snnc's program by its model, hidden activity at the papers' capacities",
+    "IPU ms, log: the published program on one IPU, measured by its authors",
+    "GPU ms, measured: snnc's CUDA program{device}, float32, the batch on the device, at the activity that the same weights give (--json)",
+)
+
+
+def nets(pattern: str = "*") -> tuple[str, ...]:
+    """Return the networks of the grid whose name matches; of the large grids only those of 5 % activity where nobody chooses.
+
+    Raises
+    ------
+    BenchError
+        No name matches.
+    """
+    every = [name for suite in SUITES for name in names(suite)]
+    usual = [name for name in every if name.startswith("logged-") or ("-a5" in name and "-a50" not in name)]
+    found = tuple(dict.fromkeys(name for name in (every if pattern != "*" else usual) if fnmatchcase(name, pattern)))
+    if not found:
+        raise BenchError(f"no network of the papers' grid matches {pattern!r}; names look like {', '.join(names(s)[0] for s in SUITES)}.")
+    return found
+
+
+def rows(chosen: Sequence[str], tell: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each network; each number comes out of a process of its own."""
+    logged = {one.name: one.logged_ms for one in logged_runs()}
+    missing = reason_without_gpu()
+    for number, name in enumerate(chosen, 1):
+        row: dict[str, Any] = {"net": name, "ipu": [predicted(name, target) for target in (CLOCKS if name in logged else (None,))]}
+        row["log"] = {"kind": MEASURED, "by": "its authors", "ms": logged[name]} if name in logged else None
+        row["gpu"] = {"kind": NOT_MEASURED, "reason": missing} if missing else measured(name)
+        tell(f"{number}/{len(chosen)} {name}: {'; '.join(map(_told, (*row['ipu'], row['gpu'])))}")
+        yield row
+
+
+def reason_without_gpu() -> str:
+    """Return why nothing is measured, "" where there is a device (or the processor is to stand in)."""
+    try:
+        device_at_hand()
+    except (GpuMissingError, NvccMissingError) as error:
+        return f"no GPU: {error.text}" if isinstance(error, GpuMissingError) else error.text
+    return ""
+
+
+def predicted(name: str, target: str | None) -> dict[str, Any]:
+    """Return snnc's predicted step on IPUs."""
+    found = run(Task(name, "snnc", target, False))
+    shared = {"kind": PREDICTED, "target": found.get("target") or target, "ipus": found.get("ipus")}
+    if not found.get("fits"):
+        return shared | {"ms": None, "reason": found.get("error", "does not fit")}
+    return shared | {"ms": found["predicted_ms"], "steps": found["steps"], "batch": found["batch"]}
+
+
+def measured(name: str, seconds: float = SECONDS) -> dict[str, Any]:
+    """Return snnc's measured step on the first device; where the processor stands in, that its numbers are right."""
+    command = [sys.executable, "-m", "snnc.benchmarks.cuda.paper_step", name]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        return {"kind": NOT_MEASURED, "reason": f"took longer than {seconds:.0f} s"}
+    printed = done.stdout.splitlines()
+    if done.returncode or not printed:
+        return {"kind": NOT_MEASURED, "reason": (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]}
+    found: dict[str, Any] = json.loads(printed[-1])
+    return {"kind": CHECKED if os.environ.get(CHECK_ON_HOST) else MEASURED} | found
+
+
+def lines(found: Sequence[Row]) -> Iterator[str]:
+    """Yield the rows as a table, and what its columns are."""
+    yield f"{'net':20} {'T':>4} {'B':>4} {'IPUs':>5} {'target':8} {'IPU ms, predicted':>18} {'IPU ms, log':>12} {'GPU ms, measured':>17}"
+    for row in found:
+        for one in row["ipu"]:
+            sizes = f"{one.get('steps', ''):>4} {one.get('batch', ''):>4} {one['ipus'] or '':>5} {one['target'] or '':8}"
+            log = f"{row['log']['ms']:.3g}" if row["log"] else ""
+            yield f"{row['net']:20} {sizes} {_ms(one):>18} {log:>12} {_ms(row['gpu']):>17}"
+    for row in found:
+        for one in (*row["ipu"], row["gpu"]):
+            if one.get("reason") and not str(one["reason"]).startswith("no GPU"):
+                yield f"{row['net']}, {one['kind']}: {one['reason']}"
+    without = next((row["gpu"]["reason"] for row in found if str(row["gpu"].get("reason", "")).startswith("no GPU")), "")
+    if without:
+        yield f"GPU: not measured: {without}"
+    device = next((row["gpu"]["device"] for row in found if row["gpu"].get("device")), "")
+    yield from (line.format(device=f", {device}" if device else "") for line in _NOTES)
+
+
+def _ms(one: Row) -> str:
+    return f"{one['ms']:.4g}" if one.get("ms") else "not measured" if one["kind"] in (NOT_MEASURED, CHECKED) else "does not fit"
+
+
+def _told(one: Row) -> str:
+    return f"{one.get('target') or 'GPU'} {_ms(one)}" + (f" ms {one['kind']}" if one.get("ms") else "")

@@ -1,0 +1,40 @@
+"""What ``snnc bench --suite cuda`` runs: networks of the suite cpu at larger batches, and lone layers of LIF neurons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from snnc.benchmarks.cpu.workloads import WORKLOADS, Dense, Workload
+
+BATCHES: Final = (64, 256, 1024)
+OPEN_SIZES: Final = (512, 1024, 2048, 4096, 8192, 16384)
+OPEN_DENSITIES: Final = (0.01, 0.05, 0.2)
+STAND_IN: Final = (5, 4)
+"""Steps and samples where the processor stands in for a device."""
+
+
+def _larger(name: str, density: float) -> tuple[Workload, ...]:
+    base = replace(next(w for w in WORKLOADS if w.name == name), density=density)
+    return tuple(base if b == base.batch else replace(base, name=f"{name}-B{b}", batch=b) for b in BATCHES)
+
+
+def _open(neurons: int, density: float) -> Workload:
+    """Return the layer of the benchmark of open SNN libraries (open-neuromorphic.org, "SNN library benchmarks"): a linear layer and LIF.
+
+    There: B = 16, T = 500, N inputs, N neurons. Its inputs are dense random numbers; here they are spikes.
+    """
+    return Workload(f"open-{neurons}", density, 500, 16, (neurons,), (Dense(neurons),), 0)
+
+
+CUDA_WORKLOADS: Final = (
+    *_larger("W1", 0.05),
+    *_larger("W2", 0.05),
+    *(w for w in WORKLOADS if w.name in ("W1-ff", "W3", "conv") or (w.name == "W1" and w.density != 0.05)),
+    *(_open(neurons, density) for neurons in OPEN_SIZES for density in OPEN_DENSITIES),
+)
+
+
+def stand_in(workload: Workload) -> Workload:
+    """Return the same in little, for a run without a device: its numbers are checked, its times mean nothing."""
+    return workload.checked(*STAND_IN)

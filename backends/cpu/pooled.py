@@ -1,0 +1,97 @@
+"""Convolutions of which only maxima over windows are read: maxima are taken where the convolution has its result.
+
+Lowering puts a relay between the two. Here the convolution (and its adjoint) aims at what the maximum aims at, and the relay is gone: its
+values, their adjoint and the choices of its neurons one by one are never written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from snnc.backends.cpu.adjoint import GivenAdjoint
+from snnc.compiler.neurons.stateless import Relay
+from snnc.compiler.step_operations import (
+    BackwardOp,
+    Convolve,
+    ConvolveBiasGradient,
+    ConvolveInputGradient,
+    ConvolveWeightGradient,
+    Fill,
+    ForwardOp,
+    NeuronAdjoint,
+    NeuronStep,
+    Pooling,
+    PoolingGradient,
+)
+from snnc.compiler.step_program import StepProgram
+from snnc.compiler.windows import Windows
+
+CHOICES: Final = 256
+"""Taps of a window that a byte can tell apart."""
+ConvolveOp: TypeAlias = Convolve | ConvolveInputGradient | ConvolveWeightGradient | ConvolveBiasGradient
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A convolution, the relay of its result and the maximum that alone reads it."""
+
+    convolve: Convolve
+    relay: NeuronStep
+    pooling: Pooling
+
+
+def with_pooled_convolutions(program: StepProgram) -> tuple[StepProgram, Mapping[str, Windows]]:
+    """Return `program` without relays between convolutions and maxima, and the windows of the maximum behind each such convolution."""
+    pairs = [pair for op in program.forward if isinstance(op, Convolve) and (pair := _pair(program, op)) is not None]
+    if not pairs:
+        return program, {}
+    forward: list[ForwardOp] = list(program.forward)
+    backward: list[BackwardOp] = list(program.backward)
+    for pair in pairs:
+        forward = [_with_target(op, pair) if op is pair.pooling else op for op in forward if op is pair.pooling or not _replaced(op, pair)]
+        backward = [_moved(op, pair) for op in backward if not _replaced(op, pair)]
+    pooled = {pair.convolve.connection: pair.pooling.windows for pair in pairs}
+    relays = {pair.relay.population for pair in pairs}
+    populations = tuple(p for p in program.populations if p.id not in relays)
+    return replace(program, forward=tuple(forward), backward=tuple(backward), populations=populations), pooled
+
+
+def _pair(program: StepProgram, convolve: Convolve) -> _Pair | None:
+    """What stands around a convolution when only a maximum reads it."""
+    into = [op for op in program.forward if not isinstance(op, NeuronStep) and op.target == convolve.target]
+    relay = next(op for op in program.forward if isinstance(op, NeuronStep) and convolve.target in op.currents)
+    info = next(p for p in program.populations if p.id == relay.population)
+    fills = [op for op in into if isinstance(op, Fill)]
+    alone = info.model == Relay() and len(into) == 1 + len(fills) and not any(fill.biases for fill in fills)
+    watched = isinstance(program.loss, GivenAdjoint) and info.label in program.loss.relays
+    if not alone or watched or len(relay.currents) != 1 or len(relay.outputs) != 1:
+        return None
+    match [op for op in program.forward if not isinstance(op, Fill | NeuronStep) and op.source.buffer == relay.outputs[0]]:
+        case [Pooling(kind="max", windows=windows) as pooling] if not pooling.source.delay:
+            taps = 1
+            for count in windows.kernel:
+                taps *= count
+            inside = all(int(counts.min()) > 0 for counts in windows.taps_inside(count_padding=False))
+            return _Pair(convolve, relay, pooling) if taps <= CHOICES and inside else None
+    return None
+
+
+def _replaced(op: ForwardOp | BackwardOp, pair: _Pair) -> bool:
+    """Whether an operation is done by the convolution, which stands at the place of the maximum."""
+    if isinstance(op, NeuronStep | NeuronAdjoint):
+        return op.population == pair.relay.population
+    if isinstance(op, Pooling | PoolingGradient):
+        return op.connection == pair.pooling.connection
+    return isinstance(op, Fill | Convolve) and op.target == pair.convolve.target
+
+
+def _with_target(op: ForwardOp, pair: _Pair) -> ForwardOp:
+    return replace(pair.convolve, target=pair.pooling.target)
+
+
+def _moved(op: BackwardOp, pair: _Pair) -> BackwardOp:
+    if isinstance(op, ConvolveInputGradient | ConvolveWeightGradient | ConvolveBiasGradient) and op.target == pair.convolve.target:
+        return replace(op, target=pair.pooling.target)
+    return op

@@ -1,0 +1,239 @@
+"""``snnc bench --suite cuda`` and ``--suite paper``: bounds, labels, no GPU, the processor in its place."""
+
+import ctypes
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import snnc
+from snnc import cli
+from snnc.backends.cuda import device
+from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError
+from snnc.benchmarks.benchmark import Benchmark
+from snnc.benchmarks.cpu import process
+from snnc.benchmarks.cpu.network import network
+from snnc.benchmarks.cpu.workloads import Conv, Dense, Workload, workloads
+from snnc.benchmarks.cuda import command, gpu, paper, paper_step
+from snnc.benchmarks.cuda.bound import bound, neurons, parameters, products, table
+from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
+from snnc.benchmarks.cuda.table import lines
+from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS, stand_in
+from snnc.compiler.lower import lower
+from snnc.errors import BenchError
+
+W1 = workloads("w1-5", CUDA_WORKLOADS, "cuda")[0]
+CONV = Workload("maps", 0.1, 12, 3, (2, 13, 13), (Conv(3, 3, 2), Conv(4, 2, 2)), 3)
+
+
+@pytest.fixture
+def no_gpu(monkeypatch):
+    """No driver, and no check on the processor."""
+
+    def missing(name):
+        raise OSError(name)
+
+    monkeypatch.delenv(CHECK_ON_HOST, raising=False)
+    monkeypatch.setattr(ctypes, "CDLL", missing)
+
+
+# ---- bounds ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_bound_is_that_of_counting_by_hand():
+    found = bound(W1, gpu.H200, 0.1)
+    rows = 64 * 100 * (0.05 * 700 * 256 + 0.1 * 256 * 256 + 0.1 * 256 * 20)
+    back = 64 * 100 * (256 * 256 + 256 * 20)
+    numbers = 700 * 256 + 256 + 256 * 256 + 256 * 20 + 20
+    assert found.operations == pytest.approx((2 * rows + back) / 33.5e12)
+    assert found.rows == pytest.approx(8 * rows / 5.5e12)
+    assert found.memory == pytest.approx((4 * 64 * 100 * 700 + 16 * 64 * 100 * 276 + 28 * numbers) / 4.8e12)
+    assert found.steps == pytest.approx(200 * 1.2e-6)
+    assert (found.seconds, found.reason) == (found.steps, "steps")
+
+
+@pytest.mark.parametrize("workload", [W1, CONV, Workload("lone", 0.2, 3, 2, (30,), (Dense(30),), 0)], ids=lambda w: w.name)
+def test_sizes_in_the_bound_are_those_of_the_network(workload):
+    program = lower(network(workload).graph())
+    learned = [p.value.size for p in program.parameters.values() if p.label.endswith((".weight", ".bias"))]
+    assert parameters(workload) == sum(learned)
+    assert neurons(workload) == [int(np.prod(p.shape)) for p in program.populations if p.label.isalnum()]
+
+
+def test_a_convolution_reaches_its_taps():
+    first, second, readout = products(CONV, 0.05)
+    assert first.inputs * first.reach == pytest.approx(3 * 11 * 11 * 2 * 9, rel=0.02)
+    assert second.inputs * second.reach == pytest.approx(4 * 4 * 4 * 3 * 4, rel=0.2)
+    assert [one.learns for one in (first, second, readout)] == [False, True, True]
+
+
+def test_the_documented_table_is_the_computed_one():
+    page = Path(__file__).parents[2] / "docs/explanation/gpu-bounds.md"
+    chosen = [w for w in CUDA_WORKLOADS if w.name.split("-")[0] in ("W1", "W2") and w.density == 0.05]
+    assert "\n".join(table(chosen, gpu.H200)) in page.read_text()
+
+
+def test_peaks_follow_from_the_drivers_clocks(monkeypatch):
+    values = {16: 132, 13: 1_980_000, 36: 3_201_000, 37: 6144}
+    monkeypatch.setattr(gpu, "first_device", lambda: device.Device((9, 0), 1 << 37))
+    monkeypatch.setattr(gpu, "device_attributes", lambda *numbers: [values[n] for n in numbers])
+    monkeypatch.setattr(gpu, "device_name", lambda: "NVIDIA H200")
+    found = gpu.gpu_here()
+    assert found.memory_bytes_per_s == pytest.approx(gpu.H200.memory_bytes_per_s, rel=0.03)
+    assert found.multiplications_per_s == pytest.approx(gpu.H200.multiplications_per_s, rel=0.01)
+
+
+# ---- the suite -------------------------------------------------------------------------------------------------------
+
+
+def test_workloads_are_w1_and_w2_at_three_batches_and_lone_layers():
+    labels = [w.label for w in CUDA_WORKLOADS]
+    assert {"w1-5", "w1-b256-5", "w1-b1024-5", "w2-5", "w2-b256-5", "w2-b1024-5"} <= set(labels)
+    lone = [w for w in CUDA_WORKLOADS if w.name.startswith("open")]
+    assert len(lone) == 18
+    assert {(w.steps, w.batch, w.classes) for w in lone} == {(500, 16, 0)}
+    assert stand_in(lone[-1]).layers == (Dense(512),)
+    assert stand_in(W1).layers == W1.layers
+    assert {e.engine for e in CUDA_ENTRIES} == {"snnc", "snntorch", "norse", "spikingjelly", "torch", "jax", "spyx"}
+
+
+def test_processes_for_a_device_are_not_kept_from_it():
+    here = process.environment(1, "cuda")
+    assert here.get("CUDA_VISIBLE_DEVICES") != ""
+    assert here["JAX_PLATFORMS"] == "cuda"
+    assert process.environment(1)["CUDA_VISIBLE_DEVICES"] == ""
+
+
+def test_without_a_gpu_one_line_says_so_and_names_still_list(no_gpu, capsys):
+    assert cli.run_command(["bench", "--suite", "cuda", "--nets", "w1-5"]) == GpuMissingError.exit_code
+    assert capsys.readouterr().err.startswith("error: SNNC-E421: there is no CUDA driver")
+    assert cli.run_command(["bench", "--suite", "cuda", "--nets", "w1*-5", "--list"]) == 0
+    assert capsys.readouterr().out.split() == ["w1-5", "w1-b256-5", "w1-b1024-5", "w1-ff-5"]
+    assert gpu.used_bytes() is None
+
+
+ROW = {"workload": "W1", "density": 0.05, "batch": 4, "mode": "exact", "variant": "v", "ms_p10": 1.0, "ms_p90": 2.0, "ms_spread": 0.1} | {
+    "samples_per_s": 100.0, "peak_mb": 9.0, "device_mb": None, "loss": 3.0, "note": "", "activity": 0.04
+}  # fmt: skip
+ROWS = [ROW | {"engine": "torch", "ms_median": 12.0}, ROW | {"engine": "snnc", "ms_median": 1.5}]
+
+
+def test_rows_of_a_device_tell_their_bound_and_those_of_a_stand_in_that_they_mean_nothing(monkeypatch):
+    seen = []
+    monkeypatch.setattr(command, "measure", lambda *given: (seen.append(given), ([dict(r) for r in ROWS], []))[1])
+    monkeypatch.setattr(command, "gpu_here", lambda: gpu.H200)
+    monkeypatch.setattr(command, "nvcc", lambda: ["nvcc"])
+    monkeypatch.delenv(CHECK_ON_HOST, raising=False)
+    found = {}
+    command.run_suite([W1], ["snnc", "torch"], 1, 1, lambda line: None, found)
+    assert [row["times"] for row in found["rows"]] == ["measured"] * 2
+    assert found["rows"][1]["bound_ms"] == pytest.approx(0.24)
+    assert found["summary"][0]["times_best"] == 8.0
+    text = lines(found["rows"], [], found["machine"])
+    assert "8.00 x" in text[2]
+    assert "6.2 x" in text[1]
+    monkeypatch.setenv(CHECK_ON_HOST, "1")
+    command.run_suite([W1], ["snnc", "torch"], 1, 1, lambda line: None, found)
+    assert all("mean nothing" in row["times"] for row in found["rows"])
+    assert found["summary"] == []
+    text = "\n".join(lines(found["rows"], [{**ROW, "engine": "jax", "reason": "not installed"}], found["machine"]))
+    assert " x " not in text.split("left out")[0]
+    assert [(w.steps, w.batch, where) for w, *_, where in seen] == [(100, 64, "cuda"), (5, 4, "cpu")]
+
+
+@pytest.mark.parametrize("arguments", [["--nets", "w9"], ["--engines", "brian"], ["--threads", "100000"], ["--plot", "x.png"]])
+def test_what_cannot_be_measured_is_one_coded_line(capsys, arguments):
+    assert cli.run_command(["bench", "--suite", "cuda", *arguments]) == 2
+    assert capsys.readouterr().err.startswith("error: SNNC-E545: ")
+
+
+# ---- the papers' networks --------------------------------------------------------------------------------------------
+
+PREDICTED = {"fits": True, "predicted_ms": 1.3, "steps": 100, "batch": 48, "ipus": 1, "target": "gc200"}
+
+
+def test_predicted_and_measured_have_columns_of_their_own(monkeypatch, no_gpu, tmp_path, capsys):
+    monkeypatch.setattr(paper, "run", lambda task: PREDICTED | {"target": task.target})
+    assert cli.run_command(["bench", "--suite", "paper", "--nets", "logged-h5-a1", "--json", str(tmp_path / "rows.json")]) == 0
+    (row,) = json.loads((tmp_path / "rows.json").read_text())["rows"]
+    assert [(one["kind"], one["target"], one["ms"]) for one in row["ipu"]] == [("predicted", "gc200", 1.3), ("predicted", "bow", 1.3)]
+    assert row["log"] == {"kind": "measured", "by": "its authors", "ms": 4.0}
+    assert row["gpu"]["kind"] == "not measured"
+    assert row["gpu"]["reason"].startswith("no GPU: there is no CUDA driver")
+    head, first, *rest = capsys.readouterr().out.splitlines()
+    assert [head.index(name) for name in ("IPU ms, predicted", "IPU ms, log", "GPU ms, measured")] == sorted(
+        head.index(name) for name in ("IPU ms, predicted", "IPU ms, log", "GPU ms, measured")
+    )
+    assert first.split()[-4:] == ["1.3", "4", "not", "measured"]
+    assert any(line.startswith("GPU: not measured: no GPU") for line in rest)
+
+
+def test_a_measured_step_and_one_that_fails_are_rows(monkeypatch):
+    monkeypatch.setattr(paper, "run", lambda task: {"fits": False, "error": "too big"})
+    monkeypatch.setattr(paper, "reason_without_gpu", lambda: "")
+    answers = iter([{"kind": "measured", "device": "NVIDIA H200", "ms": 2.5}, {"kind": "not measured", "reason": "its numbers differ"}])
+    monkeypatch.setattr(paper, "measured", lambda name: next(answers))
+    text = list(paper.lines(list(paper.rows(["shd-n8-b3-a5", "shd-x2-n2-a5"], lambda line: None))))
+    assert text[1].split()[-1] == "2.5"
+    assert "does not fit" in text[1]
+    assert text[2].endswith("not measured")
+    assert "shd-x2-n2-a5, not measured: its numbers differ" in text
+    assert any("NVIDIA H200" in line for line in text)
+
+
+def test_a_process_that_fails_is_a_reason(monkeypatch):
+    assert "there is no benchmark 'no-net'" in paper.measured("no-net")["reason"]
+    assert "longer than" in paper.measured("no-net", seconds=0.01)["reason"]
+    with pytest.raises(BenchError, match="logged-h2-a1"):
+        paper.nets("nothing-*")
+    assert "logged-h5-a10" in paper.nets()
+
+
+def small_case():
+    def build():
+        net = snnc.Network("small")
+        hidden = net.population(20, snnc.LIF(beta=0.95, reset="zero"), name="hidden1")
+        net.connect(net.input(30, name="input"), hidden, snnc.Dense(seed=1))
+        readout = net.population(4, snnc.LIF(beta=0.95, reset="zero"), name="readout")
+        net.connect(hidden, readout, snnc.Dense(seed=2), delay=1)
+        return net
+
+    return Benchmark(
+        "small", "multi_layer", "gc200", 1, 8, 3, "ce_count", "adam", "fast_sigmoid:10", build, {"input": 0.4}, "assumed", {}, None
+    )
+
+
+def test_the_step_of_a_network_is_compared_with_the_reference_before_it_is_timed(monkeypatch):
+    monkeypatch.setenv(CHECK_ON_HOST, "1")
+    case = small_case()
+    assert paper_step.step_of(case) == {"checked": "6 steps of 2 samples equal the reference"}
+    engines = []
+    opened = paper_step.open_engine
+    monkeypatch.setattr(paper_step, "open_engine", lambda folder: engines.append(opened(folder)) or engines[-1])
+    monkeypatch.setattr(paper_step, "difference", lambda *given: "the loss is 2, not 1")
+    with pytest.raises(ArithmeticError, match="the loss is 2"):
+        paper_step.step_of(case)
+
+
+def test_a_wrong_gradient_is_told(monkeypatch):
+    program = small_case().program()
+
+    class Wrong:
+        """The reference, with one gradient a little off."""
+
+        def __init__(self):
+            from snnc.backends.reference.engine import ReferenceEngine
+
+            self.engine = ReferenceEngine(program)
+
+        def __getattr__(self, name):
+            return getattr(self.engine, name)
+
+        def gradients(self):
+            return {name: 1.01 * g for name, g in self.engine.gradients().items()}
+
+    assert "gradient of" in paper_step.difference(small_case(), program, Wrong(), 0)
+    right = Wrong()
+    right.gradients = right.engine.gradients
+    assert paper_step.difference(small_case(), program, right, 0) == ""

@@ -1,0 +1,94 @@
+"""Convolutions of which only maxima are read, and gradients of neurons near their thresholds behind convolutions, against the reference."""
+
+import numpy as np
+import pytest
+from cpu_projects import assert_same_training, data, opened
+from hypothesis import given
+from hypothesis import strategies as st
+from indexed_nets import conv, read_out
+from nets import join
+
+from snnc.backends.cpu.pooled import with_pooled_convolutions
+from snnc.backends.cpu.storage import Storage
+from snnc.compiler.graph import Graph, Input, Pool, Population
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lower import lower
+from snnc.compiler.neurons import LIF
+from snnc.compiler.optimizers import SGD
+from snnc.compiler.step_operations import Convolve, NeuronStep
+from snnc.compiler.surrogates import parse_surrogate
+from snnc.compiler.windows import Windows
+
+
+def pooled(random):
+    """Maxima that leave windows out, overlap, have padding and stick out; groups, strides, dilation, a loop, values in front."""
+    graph = Graph("pooled")
+    graph.add("x", Input((2, 9, 8)))
+
+    def layer(name, source, convolution, pool, shape, delay=0):
+        if name not in graph.names:
+            graph.add(name, Population(LIF(0.9, 0.4), shape))
+        weights = graph.add(f"{name} from {source}", convolution)
+        graph.connect(source, weights, delay=delay)
+        join(graph, f"{name} maxima of {source}", pool, weights, name)
+
+    layer("a", "x", conv(random, 18, 2, 3, 3, bias=True, padding=((1, 1), (1, 1))), Pool("max", (2, 2)), (18, 4, 4))
+    layer(
+        "a",
+        "a",
+        conv(random, 18, 9, 3, 3, groups=2, padding=((1, 1), (1, 1))),
+        Pool("max", (3, 3), (1, 1), ((1, 1), (1, 1))),
+        (18, 4, 4),
+        1,
+    )
+    layer("b", "a", conv(random, 5, 18, 2, 2, stride=(2, 1), bias=True), Pool("max", (2, 2), (1, 2), ceil=True), (5, 1, 2))
+    layer("b", "x", conv(random, 5, 2, 3, 2, dilation=(1, 3)), Pool("max", (6, 2)), (5, 1, 2), 2)
+    return read_out(graph, random, ("a", 288), ("b", 10))
+
+
+@pytest.mark.parametrize("surrogate", ["fast_sigmoid:25", "boxcar:0.2"])
+def test_training_steps_equal_those_of_the_reference(surrogate):
+    graph, given = pooled(np.random.default_rng(3)), parse_surrogate(surrogate)
+    program = lower(graph, loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2), loss_output="y", surrogate=given)
+    fused, windows = with_pooled_convolutions(program)
+    assert len(windows) == 4
+    assert len(Storage(fused).near) == 2 * ("boxcar" in surrogate)
+    for density in (0.2, 0.9):
+        with opened(program) as engine:
+            assert_same_training(engine, program, updates=2, density=density)
+    with opened(program) as engine:
+        inputs, labels = data(program, 11, 5)
+        whole = engine.train_batch(inputs, labels, 0.0), engine.gradients()
+        engine._segment = lambda steps, batch: 4
+        assert engine.train_batch(inputs, labels, 0.0) == whole[0]
+        for name, gradient in engine.gradients().items():
+            np.testing.assert_allclose(gradient, whole[1][name], atol=1e-6 * np.abs(whole[1][name]).max())
+
+
+def test_relays_that_someone_else_reads_stay():
+    graph = pooled(np.random.default_rng(3))
+    graph.add("watcher", Population(LIF(0.9), (18, 9, 8)))
+    graph.connect("a from x", "watcher")
+    graph.connect("watcher", graph.add("seen", type(graph.operation("y"))()))
+    program = lower(graph, loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2), loss_output="y")
+    fused, windows = with_pooled_convolutions(program)
+    kept = [op for op in fused.forward if isinstance(op, Convolve) and op.connection not in windows]
+    assert len(windows) == 3
+    assert len(kept) == 1
+    assert len([op for op in fused.forward if isinstance(op, NeuronStep)]) == len(fused.populations) == len(program.populations) - 3
+
+
+@given(
+    size=st.integers(1, 12),
+    kernel=st.integers(1, 4),
+    stride=st.integers(1, 4),
+    before=st.integers(0, 2),
+    dilation=st.integers(1, 3),
+    ceil=st.booleans(),
+)
+def test_what_windows_reach_is_what_their_taps_read(size, kernel, stride, before, dilation, ceil):
+    windows = Windows(1, (size,), (kernel,), (stride,), ((before, 0),), (dilation,), ceil)
+    read = [i * stride - before + j * dilation for i in range(windows.output[0]) for j in range(kernel)]
+    inside = [place for place in read if 0 <= place < size]
+    assert all(place < windows.reach[0] for place in inside)
+    assert not inside or windows.reach[0] <= max(size, max(inside) + 1)

@@ -1,0 +1,144 @@
+"""Histories kept a segment at a time, and inputs that lie elsewhere: as events, or in a device's memory."""
+
+import numpy as np
+import pytest
+from cpu_projects import assert_same_records, data
+from cuda_projects import opened, program_of
+from nets import delayed, dense
+
+import snnc
+from snnc.backends.cpu.memory import predicted_bytes
+from snnc.backends.cuda.errors import DeviceArrayError
+from snnc.backends.device_arrays import device_array
+from snnc.backends.errors import MemoryNeededError
+from snnc.backends.native import NativeError
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lower import lower
+from snnc.compiler.optimizers import Adam
+
+STEPS, BATCH = 9, 5
+
+
+@pytest.mark.parametrize("name", ["recurrent", "delayed", "learnable", "choosing", "convolutional", "sparse_recurrent", "SLSTM"])
+def test_checkpoints_change_the_order_of_sums_only(name):
+    program = program_of(name)
+    inputs, labels = data(program, STEPS, BATCH)
+    found = []
+    with opened(program, 2, 8) as engine:
+        for segment in (0, 1, 2, 4, STEPS + 5):
+            engine._segment = lambda steps, batch, segment=segment: segment
+            loss = engine.train_batch(inputs, labels, 0.0)
+            found.append((loss, engine.gradients(), engine.forward(inputs, {})))
+    for loss, gradients, records in found[1:]:
+        assert loss == found[0][0]
+        for parameter, gradient in found[0][1].items():
+            np.testing.assert_allclose(gradients[parameter], gradient, atol=2e-6 * np.abs(gradient).max(), err_msg=parameter)
+        for output, record in found[0][2].items():
+            np.testing.assert_array_equal(records[output], record)
+
+
+def test_a_bound_on_memory_is_kept_by_longer_or_shorter_segments():
+    program = program_of("recurrent")
+    inputs, labels = data(program, 40, BATCH)
+    with opened(program) as engine:
+        loss = engine.train_batch(inputs, labels, 0.0)
+        most = engine.profile()["device_bytes"]
+    with opened(program) as engine:
+        sizes = {n: predicted_bytes(engine.description, 40, BATCH, n) for n in range(1, 41)}
+        engine.memory = (min(sizes.values()) + sizes[40]) // 2
+        assert engine.train_batch(inputs, labels, 0.0) == loss
+        segment = int(engine.session.get("segment")[0])
+        assert sizes[segment] <= engine.memory < sizes[segment + 1]
+        spared = most - engine.profile()["device_bytes"]
+        assert spared == pytest.approx(sizes[40] - sizes[segment], rel=0.2)
+        engine.memory = 1000
+        with pytest.raises(MemoryNeededError, match="predicted"):
+            engine.train_batch(inputs, labels, 0.0)
+
+
+def test_a_stepping_sequence_goes_on_behind_a_training_step_in_segments():
+    program = program_of("delayed")
+    inputs, labels = data(program, STEPS, BATCH)
+    with opened(program) as engine:
+        wanted = engine.forward(inputs, {})
+        engine._segment = lambda steps, batch: 2
+        engine.train_batch(inputs, labels, 0.0)
+        engine.reset(BATCH, {})
+        for t in range(STEPS):
+            found = engine.step({name: array[t] for name, array in inputs.items()})
+            assert_same_records(found, {name: record[t] for name, record in wanted.items()})
+
+
+def spiking():
+    """A network with an input of spikes over more than one word."""
+    return lower(dense(np.random.default_rng(3), 70, 20, kind="spikes"), loss=parse_loss("ce_rate"), optimizer=Adam(1e-2))
+
+
+def test_events_are_the_dense_array_that_they_stand_for():
+    program = spiking()
+    inputs, labels = data(program, STEPS, BATCH)
+    events = {name: snnc.Events.from_dense(array) for name, array in inputs.items()}
+    with opened(program) as engine:
+        wanted, loss = engine.forward(inputs, {}), engine.train_batch(inputs, labels, 0.0)
+        engine.forward({name: 1 - array for name, array in inputs.items()}, {})
+        for name, record in engine.forward(events, {}).items():
+            np.testing.assert_array_equal(record, wanted[name])
+        assert engine.train_batch(events, labels, 0.0) == loss
+        none = snnc.Events.from_dense(np.zeros((STEPS, BATCH, 70)))
+        silent = engine.forward({"x0": none}, {})
+        for name, record in engine.forward({"x0": none.dense()}, {}).items():
+            np.testing.assert_array_equal(record, silent[name])
+        with pytest.raises(NativeError, match="ascending"):
+            engine.session.set_events("x0", np.arange(STEPS * BATCH + 1), np.full(STEPS * BATCH, 70))
+
+
+def test_events_of_an_input_of_values_are_ones():
+    program = lower(delayed(np.random.default_rng(3)))
+    (info, *_) = program.inputs
+    rng = np.random.default_rng(0)
+    dense_inputs = {i.id: (rng.random((STEPS, BATCH, *i.shape)) < 0.3).astype(np.float32) for i in program.inputs}
+    events = dense_inputs | {info.id: snnc.Events.from_dense(dense_inputs[info.id])}
+    with opened(program) as engine:
+        assert_same_records(engine.forward(events, {}), engine.forward(dense_inputs, {}))
+
+
+class _OnDevice:
+    """An array that says of itself by DLPack that it lies on a CUDA device; in a check that is the host."""
+
+    def __init__(self, values, device=2):
+        self.values, self.device, self.streams = values, device, []
+
+    @property
+    def shape(self):
+        return self.values.shape
+
+    def __dlpack_device__(self):
+        return self.device, 0
+
+    def __dlpack__(self, stream=None):
+        self.streams.append(stream)
+        return self.values.__dlpack__()
+
+
+def test_arrays_behind_dlpack_are_read_where_they_are():
+    program = spiking()
+    inputs, _ = data(program, STEPS, BATCH)
+    with opened(program) as engine:
+        wanted = engine.forward(inputs, {})
+        there = {name: _OnDevice(array) for name, array in inputs.items()}
+        for name, record in engine.forward(there, {}).items():
+            np.testing.assert_array_equal(record, wanted[name])
+        assert there["x0"].streams == [1]
+        x = inputs["x0"]
+        for wrong, told in ((x.astype(np.float64), "64 bits"), (x[..., :-1].copy(), "shape"), (np.asfortranarray(x), "not contiguous")):
+            with pytest.raises(DeviceArrayError, match=told):
+                engine.forward({"x0": _OnDevice(wrong)}, {})
+
+
+def test_what_lies_on_the_host_or_is_no_array_is_no_device_array():
+    assert device_array(np.zeros(3)) is None
+    assert device_array(_OnDevice(np.zeros(3, np.float32), device=1)) is None
+    assert device_array([1.0]) is None
+    part = device_array(_OnDevice(np.arange(12, dtype=np.float32).reshape(3, 1, 4)[:, :, 1:]))
+    assert (part.shape, part.contiguous, part.kind, part.elements) == ((3, 1, 3), False, "float32", 9)
+    assert device_array(_OnDevice(np.zeros((2, 1, 3), np.float32)[:, ::-1])).contiguous
