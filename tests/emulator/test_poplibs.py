@@ -105,7 +105,8 @@ def test_losses_non_linearities_their_gradients_and_encodings(cases):
     gelu = 0.5 * (1 + np.tanh(inner)) + 0.5 * x * (1 - np.tanh(inner) ** 2) * slope
     order = np.argsort(-x, axis=1, kind="stable")[:, :2]
     expected = {
-        "softmax": y, "logSoftmax": 40 * x - np.logaddexp.reduce(40.0 * x, axis=1, keepdims=True), "loss": -np.log(y[np.arange(3), labels]), "delta": y - hot, "right": 5 + (y.argmax(1) == labels).sum(),
+        "softmax": y, "logSoftmax": 40 * x - np.logaddexp.reduce(40.0 * x, axis=1, keepdims=True),
+        "loss": -np.log(y[np.arange(3), labels]), "delta": y - hot, "right": 5 + (y.argmax(1) == labels).sum(),
         "softmaxGradient": y * (x - (x * y).sum(1, keepdims=True)), "geluGradient": y * gelu,
         "top": np.take_along_axis(x, order, 1), "topAt": order, "hot": hot, "iota": np.arange(-2, 3),
     }  # fmt: skip
@@ -154,7 +155,9 @@ def test_convolutions_with_every_transform_their_weight_gradients_and_the_pass_b
     forward = correlated(inner, plain, none) + biases[:, None, None]
     padded = np.pad(forward, [(0, 0)] * 3 + [(2, 2)] * 2)
     back = correlated(padded, plain.transpose(0, 2, 1, 3, 4)[..., ::-1, ::-1], none)
-    check(results(cases.run("poplibs", "convolutions")), {"y": y, "weights": weights, "forward": forward, "back": back}, rtol=1e-5, atol=1e-3)
+    check(
+        results(cases.run("poplibs", "convolutions")), {"y": y, "weights": weights, "forward": forward, "back": back}, rtol=1e-5, atol=1e-3
+    )
 
 
 def test_random_tensors_have_their_distributions_and_repeat_by_seed(cases):
