@@ -330,6 +330,7 @@ void vectors() {
   engine.loadAndRun(device);
   std::vector<float> values(160);
   engine.readTensor("out", values.data());
+  std::cout.precision(9);
   show(std::vector<float>(values.begin(), values.begin() + 4));
   show(readBack<unsigned>(engine, "drawn", 240));
 }
