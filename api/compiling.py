@@ -64,6 +64,7 @@ def compile(
     threads: int | None = None,
     overlap_host_io: Overlap = "auto",
     num_io_tiles: int | None = None,
+    truncate: int | None = None,
     precision: Precision = "float32",
 ) -> Session:
     """Compile a network for a target.
@@ -118,6 +119,9 @@ def compile(
         ``"auto"``, where the step is predicted to be faster then. Results are equal.
     num_io_tiles
         How many tiles of each chip are set aside; by default as many as are predicted to be best.
+    truncate
+        On the processor and the reference: truncated backpropagation through time. What steps that are a multiple of this number carry
+        over from the step before counts as a constant, as after PyTorch's ``detach``; the loss still reads every step.
     precision
         On a GPU: ``"bfloat16"`` rounds the factors of the dense backward products, which then run on tensor cores; sums, states and
         parameters are float32.
@@ -154,6 +158,7 @@ def compile(
         threads=threads,
         overlap_host_io=overlap_host_io,
         num_io_tiles=num_io_tiles,
+        truncate=truncate,
         precision=precision,
     )
     graph = as_graph(model, dt=dt, input_kind=input_kind)

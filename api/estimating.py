@@ -119,8 +119,21 @@ def estimate(
     True
     """
     start = time.perf_counter()
-    way = {"recompute": recompute, "streaming": streaming, "overlap_host_io": overlap_host_io, "num_io_tiles": num_io_tiles}
-    chosen = options(target, steps, batch, loss, optimizer, surrogate, 0, capacity, mode, **way)
+    chosen = options(
+        target,
+        steps,
+        batch,
+        loss,
+        optimizer,
+        surrogate,
+        0,
+        capacity,
+        mode,
+        recompute=recompute,
+        streaming=streaming,
+        overlap_host_io=overlap_host_io,
+        num_io_tiles=num_io_tiles,
+    )
     graph = as_graph(model, dt=dt, input_kind=input_kind)
     return estimate_graph(graph, chosen, calibrate, activity=activity, strategy=strategy, start=start)
 

@@ -82,9 +82,11 @@ class Options:
     """Of the factors of dense backward products; sums are float32."""
     threads: int | None = None
     """Threads of a program on the processor; None: ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all."""
+    truncate: int | None = None
+    """Steps after which the gradient is cut; None: it flows through all steps."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "capacity", "parts", "num_io_tiles", "memory", "threads"):
+        for name in ("steps", "batch", "capacity", "parts", "num_io_tiles", "memory", "threads", "truncate"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
                 raise OptionValueError(f"{name} is {value}; it has to be 1 or more.")
@@ -99,6 +101,8 @@ class Options:
             if getattr(self, name) is not None and self.target not in targets:
                 where = " and ".join(map(repr, targets))
                 raise OptionValueError(f"{name} is for the target {where}; {self.target!r} has memory and threads of its own.")
+        if self.truncate is not None and self.target not in (CPU, REFERENCE):
+            raise OptionValueError(f"truncate is for the targets {CPU!r} and {REFERENCE!r}; {self.target!r} goes back through all steps.")
         if self.precision not in PRECISIONS:
             raise OptionValueError(f"precision is {self.precision!r}; it is one of {', '.join(PRECISIONS)}.")
         if self.precision != "float32" and self.target != CUDA:
@@ -144,6 +148,7 @@ def options(
     threads: int | None = None,
     overlap_host_io: str = "auto",
     num_io_tiles: int | None = None,
+    truncate: int | None = None,
     precision: str = "float32",
 ) -> Options:
     """Make options from objects or from their names."""
@@ -165,6 +170,7 @@ def options(
         num_io_tiles=num_io_tiles,
         memory=parse_memory(memory),
         threads=threads,
+        truncate=truncate,
         precision=precision,  # type: ignore[arg-type]  # as mode
     )
 
@@ -278,6 +284,7 @@ def to_data(chosen: Options) -> dict[str, Any]:
         "num_io_tiles": chosen.num_io_tiles,
         "memory": chosen.memory,
         "threads": chosen.threads,
+        "truncate": chosen.truncate,
         "precision": chosen.precision,
     }
 
@@ -304,6 +311,7 @@ def from_data(data: Mapping[str, Any]) -> Options:
         num_io_tiles=data.get("num_io_tiles"),
         memory=data.get("memory"),
         threads=data.get("threads"),
+        truncate=data.get("truncate"),
         precision=data.get("precision", "float32"),
     )
 

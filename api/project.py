@@ -78,7 +78,7 @@ def compile_graph(graph: Graph, chosen: Options, activity: Activity | None = Non
 
 def lowered(graph: Graph, chosen: Options) -> StepProgram:
     """Write `graph` as a step program in a form that the target runs."""
-    return lower(_filled(graph, chosen), **_lowering(chosen))
+    return lower(_filled(graph, chosen), **_lowering(chosen), truncate=chosen.truncate)
 
 
 def _filled(graph: Graph, chosen: Options) -> Graph:

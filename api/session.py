@@ -61,14 +61,23 @@ class Session(session.Session):
         learning_rate: float | Callable[[int], float] | None = None,
         shuffle: bool = True,
         seed: int | None = None,
+        accumulate: int = 1,
         callback: Callable[[Progress], None] | None = None,
     ) -> History:
         """Train; batch size and seed are those of the compilation unless given. See :meth:`snnc.backends.session.Session.fit`."""
         size = batch if batch is not None or self.engine.batch is not None else self.options.batch
         order = self.options.seed if seed is None else seed
-        rate, first = learning_rate, first_epoch
         return super().fit(
-            x, y, epochs=epochs, first_epoch=first, batch=size, learning_rate=rate, shuffle=shuffle, seed=order, callback=callback
+            x,
+            y,
+            epochs=epochs,
+            first_epoch=first_epoch,
+            batch=size,
+            learning_rate=learning_rate,
+            shuffle=shuffle,
+            seed=order,
+            accumulate=accumulate,
+            callback=callback,
         )
 
     def show(self) -> None:

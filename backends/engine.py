@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
@@ -124,6 +124,18 @@ class AheadEngine(Protocol):
 def takes_ahead(engine: Engine) -> TypeGuard[AheadEngine]:
     """Tell whether an engine gains by batches that are offered before they run."""
     return isinstance(engine, AheadEngine) and engine.takes_ahead
+
+
+@runtime_checkable
+class GatheringEngine(Protocol):
+    """An engine that can see the samples of an update in parts."""
+
+    def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
+        """Make one update from the gradients of all `parts`, inputs and targets as for :meth:`Engine.train_batch`; return the loss.
+
+        The loss is averaged over `samples`, which is how many the parts have together: the update is that of all of them at once.
+        """
+        ...
 
 
 @runtime_checkable

@@ -24,7 +24,7 @@ class SegmentedEngine(SizedEngine):
 
     takes_events = True
     """Inputs may be :class:`~snnc.backends.events.Events`."""
-    _shapeless = ("resume", "autograd")
+    _shapeless: tuple[str, ...] = ("resume", "autograd")
 
     def __init__(self, library: Path, folder: Path, memory: int | None = None) -> None:
         super().__init__(library, folder)

@@ -173,6 +173,7 @@ class Session:
         learning_rate: float | Callable[[int], float] | None = None,
         shuffle: bool = True,
         seed: int = 0,
+        accumulate: int = 1,
         callback: Callable[[Progress], None] | None = None,
     ) -> History:
         """Train by backpropagation through time.
@@ -197,6 +198,9 @@ class Session:
             A number, or a function of the epoch (from `first_epoch`); the optimizer's by default.
         shuffle, seed
             Order of the samples: a new permutation each epoch, or as given.
+        accumulate
+            Parts that the samples of an update are run in, one after the other: gradients are summed, and the memory of a step is that
+            of a part. The update is that of the whole batch, up to rounding.
         callback
             Called after each batch.
 
@@ -215,6 +219,7 @@ class Session:
             epochs, training.batch_size(self.engine, count, batch), self.engine.batch is not None, shuffle, seed, first_epoch
         )
         rate = training.learning_rate(self.program.optimizer, learning_rate)
+        gathering = training.gathering(self.engine, accumulate)
 
         def batch_of(chosen: Array) -> tuple[dict[str, Array], Array]:
             return self._batch(data, chosen), labels[chosen].astype(np.int64)
@@ -222,6 +227,9 @@ class Session:
         ahead: list[tuple[dict[str, Array], Array]] = []
 
         def train(chosen: Array, epoch: int, following: Array | None) -> float:
+            if gathering is not None:
+                parts = np.array_split(chosen, min(accumulate, len(chosen)))
+                return gathering.train_parts(map(batch_of, parts), len(chosen), rate(epoch))
             inputs, target = ahead.pop() if ahead else batch_of(chosen)
             if following is not None and takes_ahead(self.engine):
                 ahead.append(batch_of(following))

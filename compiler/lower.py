@@ -39,6 +39,7 @@ def lower(
     gradient_window: tuple[float, float] | None = None,
     steps: int | None = None,
     train_recurrent: bool = True,
+    truncate: int | None = None,
 ) -> StepProgram:
     """Verify `graph`, run the default flow of passes over it and write it as a step program.
 
@@ -61,6 +62,9 @@ def lower(
         T where it is fixed; the graph's own by default.
     train_recurrent
         False leaves the weights of connections on a cycle as they are.
+    truncate
+        Cut the gradient every so many steps: what step t = truncate, 2 truncate, … carries over from before counts as a constant
+        (truncated backpropagation through time; Williams and Peng 1990). The loss still reads every step. None: never.
 
     Raises
     ------
@@ -80,7 +84,8 @@ def lower(
         trained = find_trained(graph, found, loss, recorded(graph, chosen)[0], frozen)
     draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0), gradient_window)
     program = _program(draft, chosen, optimizer is not None)
-    return replace(program, loss=loss, optimizer=None if loss is None else optimizer, steps=graph.steps if steps is None else steps)
+    fixed = graph.steps if steps is None else steps
+    return replace(program, loss=loss, optimizer=None if loss is None else optimizer, steps=fixed, truncate=truncate)
 
 
 def _program(draft: _Draft, chosen: str | None, update: bool) -> StepProgram:

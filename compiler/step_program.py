@@ -167,3 +167,5 @@ class StepProgram:
     state_inputs: Mapping[str, StateRef]
     """Author's name of an explicit state -> (population id, canonical state) or (population id, output port label)."""
     assumptions: tuple[str, ...]
+    truncate: int | None = None
+    """K: no gradient flows from step t to steps before it where t is a multiple of K; None: through all steps."""

@@ -68,6 +68,9 @@ def compile_(
         typer.Option("--memory", metavar="BYTES", help="Targets cpu, cuda: what a training step may take, as in 500M."),
     ] = None,
     threads: Annotated[int | None, typer.Option("--threads", help="Target cpu: how many threads.")] = None,
+    truncate: Annotated[
+        int | None, typer.Option("--truncate", metavar="K", help="Targets cpu and reference: cut the gradient every K steps.")
+    ] = None,
     precision: Annotated[
         str, typer.Option("--precision", help="Target cuda: float32, or bfloat16 factors of dense backward products.")
     ] = "float32",
@@ -122,6 +125,7 @@ def compile_(
         threads,
         overlap_host_io,
         num_io_tiles,
+        truncate,
         precision,
     )
     _check_estimate(estimate_only, run=run, strategy=strategy, activity=activity)

@@ -20,6 +20,7 @@ def train(
         typer.Option("--first-epoch", help="Epochs that earlier runs made with these data and this seed: orders of samples go on."),
     ] = 0,
     lr: Annotated[float | None, typer.Option("--lr", help="Learning rate; by default the one of the compilation.")] = None,
+    accumulate: Annotated[int, typer.Option("--accumulate", help="Parts that the samples of an update are run in, to save memory.")] = 1,
     record: RecordOption = None,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
@@ -47,7 +48,9 @@ def train(
         names = [info.label for info in session.program.inputs]
         alone = len(names) == 1 and names[0] not in arrays
         x = pick(arrays, "x", data) if alone else {name: pick(arrays, name, data) for name in names}
-        history = session.fit(x, y, epochs=epochs, first_epoch=first_epoch, learning_rate=lr, seed=seed, callback=show)
+        history = session.fit(
+            x, y, epochs=epochs, first_epoch=first_epoch, learning_rate=lr, seed=seed, accumulate=accumulate, callback=show
+        )
         session.save(folder / TRAINED, optimizer=True)
         session.keep()
         if record is not None:

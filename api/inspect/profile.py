@@ -21,7 +21,6 @@ CODES: Final[Mapping[str, str]] = {
     "forward: relays": r"F1\b",
     "forward: windows": r"F1b\b",
     "forward: counters": r"F0 counters\b",
-    "forward: masks": r"F1 masks\b",
     "forward: neurons": r"F2\b",
     "forward: save": r"FS\b",
     "recompute: restore": r"FR\b",

@@ -65,7 +65,7 @@ class Collapse:
 def collapsed(storage: Storage) -> Collapse | None:
     """Return the readout of `storage.program` that can be collapsed; None where there is none."""
     program = storage.program
-    if program.optimizer is None or not isinstance(program.loss, CrossEntropyMeanMembrane):
+    if program.optimizer is None or program.truncate or not isinstance(program.loss, CrossEntropyMeanMembrane):
         return None
     target = next(o.record for o in program.outputs if o.id == program.loss_output)
     record = next(op for op in program.forward if isinstance(op, Record) and op.target == target)
@@ -113,7 +113,8 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
         f"add_step(w, {current}, 0, {mean}, 0);",
         f"scale(w, {mean}, 0, 1.0f / static_cast<float>(steps));",
         "for (int b = w.first; b < w.first + w.count; ++b)",
-        f"  losses[b] = loss_of_sample({mean}, d_{record}, 1, batch, b, static_cast<std::size_t>(labels[static_cast<std::size_t>(b)]));",
+        f"  losses[b] = loss_of_sample({mean}, d_{record}, 1, averaged(), b, "
+        "static_cast<std::size_t>(labels[static_cast<std::size_t>(b)]));",
     ]
     made.start.append(f"scale(w, d_{record}, 0, 1.0f / static_cast<float>(steps));")
 

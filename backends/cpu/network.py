@@ -44,6 +44,7 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
             add_collapsed_adjoint(readout, adjoint, made)
         else:
             made.add(adjoint)
+    made.backward += _cut(storage) if trains and program.truncate else []
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
     context: Context = {
         "title": comment_text(program.name),
@@ -71,12 +72,21 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
     return context, made.tables
 
 
+def _cut(storage: Storage) -> list[str]:
+    """Statements that forget what a step sends to steps before it, where the gradient is cut."""
+    states = [state for op in storage.program.backward if isinstance(op, NeuronAdjoint) for state in op.states]
+    clears = [f"d_{s}.clear(w, 0);" for s in states] + [
+        f"d_{n}.clear(w, {k});" for n, slots in storage.adjoint_slots.items() for k in range(slots)
+    ]
+    return [f"if (t % {storage.program.truncate} == 0) {{", *(f"  {line}" for line in clears), "}"]
+
+
 def _loss(record: str | None) -> list[str]:
     """Statements that find the loss of a worker's samples from the record of all steps."""
     label = "static_cast<std::size_t>(labels[static_cast<std::size_t>(b)])"
     return [
         "for (int b = w.first; b < w.first + w.count; ++b)",
-        f"  losses[b] = loss_of_sample({record}, d_{record}, steps, batch, b, {label});",
+        f"  losses[b] = loss_of_sample({record}, d_{record}, steps, averaged(), b, {label});",
     ]
 
 

@@ -27,8 +27,22 @@ __all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "lib
 
 DEFAULT_FLAGS = "-O2 -Wall -Wextra"
 PREFIX = ("include", "src", "cmake")
-LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "gcl")
+LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "gcl", "pva")
 """The libraries beside Poplar's own; one shared library holds them all."""
+LAUNCHER = """\
+said=$(mktemp) || exit 1
+"$@" 2>"$said"
+code=$?
+if [ $code -ne 0 ] && grep -q 'non-local lambda expression cannot have a capture-default' "$said"; then
+  {python} {script} "$@"
+  code=$?
+else
+  cat "$said" >&2
+fi
+rm -f "$said"
+exit $code
+"""
+"""Compiles for CMake, once more where a source has what older compilers took."""
 
 
 def include_dir() -> Path:
@@ -82,7 +96,17 @@ def complete_prefix() -> Path:
 def _complete_prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: str) -> Path:
     base = _prefix(command, chosen, cache)
     flags = [*common_flags(command), *chosen]
-    key = digest([*_contents("include", "src", "poplibs", "cmake"), *command, compiler_version(command), *flags, machine_id(), str(base)])
+    key = digest(
+        [
+            *_contents("include", "src", "poplibs", "cmake", "fallback"),
+            LAUNCHER,
+            *command,
+            compiler_version(command),
+            *flags,
+            machine_id(),
+            str(base),
+        ]
+    )
     return _kept(f"emulator-poplibs-{key}", "libpoplibs.so", lambda scratch: _build_libraries(scratch, base, command, flags))
 
 
@@ -104,10 +128,16 @@ def _build_libraries(folder: Path, base: Path, command: Sequence[str], flags: Se
     for name in ("poplar", "poplibs", *LIBRARIES):
         (lib / "cmake" / name).mkdir(parents=True)
         shutil.copy(EMULATOR / "cmake" / "poplarConfig.cmake", lib / "cmake" / name / f"{name}Config.cmake")
+    shutil.copytree(fallback_dir(), folder / "fallback")
     binaries.mkdir()
-    script = binaries / "popc"
-    script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(EMULATOR / "popc_script.py"))} "$@"\n')
-    script.chmod(0o755)
+    python = shlex.quote(sys.executable)
+    _write_command(binaries / "popc", f'exec {python} {shlex.quote(str(EMULATOR / "popc_script.py"))} "$@"\n')
+    _write_command(binaries / "launcher", LAUNCHER.format(python=python, script=shlex.quote(str(EMULATOR / "launcher_script.py"))))
+
+
+def _write_command(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\n{text}")
+    path.chmod(0o755)
 
 
 def _contents(*folders: str) -> list[bytes]:
@@ -131,17 +161,30 @@ def _build(folder: Path, command: Sequence[str], flags: Sequence[str]) -> None:
 
 
 def _compile_all(objects: Path, sources: Path, command: Sequence[str], flags: Sequence[str]) -> list[Path]:
-    """Compile every source of a folder, two at a time; return the objects."""
+    """Compile the sources of a folder as two translation units, which read and expand headers twice in all; return the objects."""
     objects.mkdir()
     (objects.parent / "lib").mkdir(exist_ok=True)
 
-    def compile_one(source: Path) -> Path:
-        output = objects / f"{source.stem}.o"
-        run_compiler([*command, *flags, f"-I{EMULATOR / 'include'}", "-c", str(source), "-o", str(output)], source.name)
+    def compile_half(number: int, half: Sequence[Path]) -> Path:
+        unit, output = objects / f"half{number}.cpp", objects / f"half{number}.o"
+        unit.write_text("".join(f'#include "{source}"\n' for source in half))
+        include = [f"-I{EMULATOR / 'include'}", f"-I{sources}"]
+        run_compiler([*command, *flags, *include, "-c", str(unit), "-o", str(output)], sources.name)
         return output
 
     with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
-        return list(pool.map(compile_one, sorted(sources.glob("*.cpp"))))
+        return list(pool.map(compile_half, (0, 1), _halves(sorted(sources.glob("*.cpp")))))
+
+
+def _halves(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Share sources out by their sizes."""
+    halves: tuple[list[Path], list[Path]] = ([], [])
+    sizes = [0, 0]
+    for source in sorted(sources, key=lambda path: (-path.stat().st_size, path.name)):
+        lesser = sizes.index(min(sizes))
+        halves[lesser].append(source)
+        sizes[lesser] += source.stat().st_size
+    return halves
 
 
 def link_flags(complete: bool = False) -> list[str]:

@@ -86,20 +86,17 @@ def _stage_two(net: Network, assembly: Assembly, store: Store, bus: BusPlan) -> 
     for compute_set in ("backward_neurons", "backward_rounds")[: 1 + limited]:
         assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "Relay", "r", relays, compute_set, name, "r.tile", keep))
     fields = (
-        number("samples", "p.samples"),
-        number("sample", "p.offset"),
-        number("entry", "p.entry"),
-        number("entries", "p.entries"),
+        number("samples", "r.samples"),
+        number("capacity", bus.gradient.capacity),
         number("parts", bus.gradient.parts),
-        vector("Input", "unsigned", "counts", f"{counts}[p.relay]"),
-        vector("Input", "float", "sums", f"parts_of({bus.id}_reduced, p)"),
-        vector("Output", "float", "values", f"piece_of({bus.id}_back_values, p)"),
+        vector("Input", "unsigned", "counts", f"{counts}[r.index]"),
+        vector("Input", "float", "sums", f"sums_of({bus.id}_reduced, r)"),
+        vector("Output", "float", "values", f"Layout::samples({bus.id}_back_values, r)"),
     )
-    title = "Adds the last sums of a window's gradients."
+    title = "Adds the last sums of a window's gradients; workers share its entries."
     name = assembly.codelet("gradient_window", "GradientWindow", title, bus.id, fields, net.cost("gradient_window"), {})
-    pieces = f"window_pieces({relays}, {bus.gradient.capacity}, {net.plan.target.workers})"
     for compute_set in ("relay_backward", "backward_next")[: 1 + limited]:
-        assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "WindowPiece", "p", pieces, compute_set, name, "p.tile", fields))
+        assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "Relay", "r", relays, compute_set, name, "r.tile", fields))
 
 
 # ---- relays ------------------------------------------------------------------------------------------------------------------

@@ -32,9 +32,21 @@ def _forward_clock(net: Network, store: Store) -> str:
     return f"{store.buffer}_iteration[r.index][0]" if net.fused else "first_clock"
 
 
-def masks_for_relays(store: Store) -> str:
-    """Variable of the masks that relays look through while blocks write those of the next step."""
-    return f"{store.buffer}_mask_before"
+def _masks_for_relays(net: Network, assembly: Assembly, store: Store) -> str:
+    """Declare the masks that relays look through while blocks write those of the next step, and the vertices that copy them before."""
+    owner, mask, unit = store.owner, f"{store.buffer}_mask", net.mask_unit(store)
+    made = f'layout.sent({owner}, poplar::UNSIGNED_INT, "{mask}_before", {unit} * {owner}.units())'
+    before = assembly.variable("Sent", f"{mask}_before", made, "bits of the iteration before")
+    fields = (
+        vector("Input", "unsigned", "mask", f"{mask}.of_tile({owner}, h)", 8),
+        vector("Output", "unsigned", "copy", f"{before}.of_tile({owner}, h)", 8),
+        number("count", f"{before}.of_tile({owner}, h).numElements()"),
+    )
+    title = "Keeps the masks of a tile for relays."
+    name = assembly.codelet("copy_mask", "CopyMask", title, store.buffer, fields, net.cost("copy_mask"), {})
+    loop = VertexLoop(f"{store.buffer}: {title}", "Home", "h", f"{owner}.homes", JOIN, name, "h.tile", fields)
+    assembly.loop("relays_forward", loop)
+    return before
 
 
 def add_relays(net: Network, assembly: Assembly, store: Store) -> None:
@@ -198,8 +210,7 @@ def _compact(net: Network, assembly: Assembly, store: Store) -> None:
     kind, unit, mask = net.mask_kind(store), net.mask_unit(store), f"{name}_mask"
     told: list[Field] = []
     if net.fused:
-        made = f'layout.sent({owner}, poplar::UNSIGNED_INT, "{masks_for_relays(store)}", {unit} * {owner}.units())'
-        mask = assembly.variable("Sent", masks_for_relays(store), made, "bits of the iteration before")
+        mask = _masks_for_relays(net, assembly, store)
     else:
         made = f'layout.relay_numbers({relays}, poplar::INT, "{name}_iteration")'
         iteration = assembly.variable("Parts", f"{name}_iteration", made, "the iteration k")

@@ -14,7 +14,7 @@ from snnc.backends.poplar.parameters import WEIGHT_ROWS
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, scalar, vector
 from snnc.backends.poplar.recompute import RESTORE, SAVE
 from snnc.backends.poplar.relay_segments import counters, keep_count
-from snnc.backends.poplar.relays import JOIN, joins, masks_for_relays
+from snnc.backends.poplar.relays import JOIN, joins
 from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
 from snnc.backends.printing import c_literal
 from snnc.compiler.optimizers import Adam, Optimizer
@@ -114,7 +114,7 @@ def sequences(net: Network, assembly: Assembly) -> list[str]:
         'to_replicas.end(refresh, "U2 replicas");',
         'to_readers.end(refresh, "U2 shared numbers");',
         *([f"refresh.add(Execute({WEIGHT_ROWS}));"] if net.copied_rows else []),
-        *_relays_first(net),
+        _relays_first(net),
     ]
     if net.rounds:
         lines += [
@@ -136,17 +136,11 @@ def sequences(net: Network, assembly: Assembly) -> list[str]:
     return [*lines, *_backward(net, assembly)]
 
 
-def _relays_first(net: Network) -> list[str]:
-    """What relays do in an iteration before neurons; where they look for spikes beside them, blocks copy what these are looked for in."""
-    if not net.fused:
-        return [f"Sequence forward_step{{Execute(relay_forward){f', Execute({JOIN})' if joins(net) else ''}}};"]
-    searched = [store for store in net.stores.values() if not store.external]
-    return [
-        "Copies masks;",
-        *(f"masks.add({store.buffer}_mask.whole(), {masks_for_relays(store)}.whole());" for store in searched),
-        f"Sequence forward_step{{Execute({JOIN})}};",
-        'masks.end(forward_step, "F1 masks");',
-    ]
+def _relays_first(net: Network) -> str:
+    """What relays do in an iteration before neurons; where they look for spikes beside them, they only put together what they found."""
+    if net.fused:
+        return f"Sequence forward_step{{Execute({JOIN})}};"
+    return f"Sequence forward_step{{Execute(relay_forward){f', Execute({JOIN})' if joins(net) else ''}}};"
 
 
 def _forward(net: Network, assembly: Assembly) -> list[str]:

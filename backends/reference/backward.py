@@ -46,6 +46,16 @@ def run_backward(op: BackwardOp, memory: Memory, t: int) -> None:
     raise TypeError(op)
 
 
+def forget_before(memory: Memory, t: int) -> None:
+    """Let no adjoint of a step before `t` keep what step `t` and later ones sent back."""
+    for op in memory.program.backward:
+        if isinstance(op, NeuronAdjoint):
+            for state in op.states:
+                memory[f"d_{state}"][t] = 0
+            for output in op.outputs:
+                memory[f"d_{output}"][:t] = 0
+
+
 def _add_to_source(memory: Memory, source: Value, t: int, adjoint: Array) -> None:
     if t >= source.delay:
         memory[f"d_{source.buffer}"][t - source.delay] += adjoint

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from snnc.backends.engine import Array, Initial, OptimizerValues
 from snnc.backends.errors import NotTrainableError
 from snnc.backends.moments import moments
-from snnc.backends.reference.backward import run_backward
+from snnc.backends.reference.backward import forget_before, run_backward
 from snnc.backends.reference.forward import run_forward
 from snnc.backends.reference.memory import Memory
 from snnc.backends.reference.optimizers import OptimizerState
@@ -66,18 +66,31 @@ class ReferenceEngine:
         for t in reversed(range(memory.steps)):
             for op in program.backward:
                 run_backward(op, memory, t)
+            if program.truncate and t % program.truncate == 0:
+                forget_before(memory, t)
         learned = {name: f"d_{name}" for name in program.parameters if f"d_{name}" in program.buffers}
         return loss, {name: memory[gradient] for name, gradient in learned.items()}
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """See :class:`~snnc.backends.engine.Engine`."""
+        return self.train_parts([(inputs, target)], len(target), learning_rate)
+
+    def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
+        """See :class:`~snnc.backends.engine.GatheringEngine`."""
         if self._optimizer is None:
             raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
-        loss, self._gradients = self.loss_and_gradients(inputs, target)
+        whole, gradients = 0.0, dict[str, Array]()
+        for inputs, target in parts:
+            loss, found = self.loss_and_gradients(inputs, target)
+            share = len(target) / samples
+            whole += loss * share
+            shares = {name: gradient * self.dtype.type(share) for name, gradient in found.items()}
+            gradients = {name: gradients.get(name, 0) + part for name, part in shares.items()}
+        self._gradients = gradients
         self._optimizer.begin()
         for op in self.program.update:
             self._optimizer.change(op.parameter, self._parameters[op.parameter], self._gradients[op.parameter], learning_rate)
-        return loss
+        return whole
 
     def gradients(self) -> dict[str, Array]:
         """See :class:`~snnc.backends.engine.GradientEngine`."""

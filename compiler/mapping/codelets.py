@@ -50,6 +50,8 @@ def uses(layout: Layout) -> Iterator[Use]:
             yield Use(key, cost, tiles, number, fields)
         if layout.problem.fused is not None:
             yield Use("clock", CLOCK_CODE, tiles, 1, 3)
+            if not source.external and source.kind == "spikes":
+                yield Use("copy_mask", layout.problem.costs["copy_mask"], layout.range_by_id(source.owner).tiles, 1, 3)
     yield from _single(layout)
     yield from _of_losses(layout)
     yield from _of_reductions(layout)
@@ -129,7 +131,7 @@ def _of_reductions(layout: Layout) -> Iterator[Use]:
         relays = layout.relays[problem.bus[bus_id].source]
         tiles, sets = np.array([relay.tile for relay in relays]), 1 + (bus_id in limited)
         yield Use("remember", problem.costs["transpose"], tiles, sets, 3)
-        yield Use("gradient_window", problem.costs["gradient_window"], tiles, sets * problem.target.workers, 8)
+        yield Use("gradient_window", problem.costs["gradient_window"], tiles, sets, 6)
 
 
 def _of_owners(layout: Layout) -> Iterator[Use]:

@@ -56,13 +56,14 @@ codelet             samples    events     sweeps; rows / products     neurons   
                                                                                                 and words of ids joined (word)
 ``relay_bits``      lists      0          0                           0                         words read (word), ids listed (id), words
                                                                                                 whose bits are counted (value)
+``copy_mask``       0          0          0                           0                         pairs of words of one worker (element)
 ``relay_values``    0          0          rows of a sample / 0        0                         floats kept (value), shown (element)
 ``next_window``     of vertex  0          0                           0                         ids copied (element)
 ``boundary``        0          0          states or steps (row)       0                         floats copied (element)
 ``boundary_events`` x steps    0          steps (row)                 0                         words of ids copied (element)
 ``reduce_partials`` 0          0          pairs of entries / pairs    0                         0
                                           x producers
-``gradient_window`` of piece   0          pairs of entries / pairs    0                         0
+``gradient_window`` pieces     0          pairs of entries / pairs    0                         0
                                           x parts
 ``loss_scores``     classes    0          0                           0                         classes x steps (element)
 ``loss``            classes    0          steps (row)                 0                         steps x classes (element)
@@ -465,12 +466,14 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         # a list: addresses, its words, number; a word whose bits are counted: load, count, add, branch; a word of the list: load,
         # test, branch; an id: count zeros, clear, add the first, half a word or not, test for room, shift, or, store, branch
         "relay_bits": CodeletCost(start=24, sample=28, value=4, word=4, id=11),
+        # its three fields, two bounds, addresses, loop set-up; two words: load, store
+        "copy_mask": CodeletCost(start=14, element=2),
         # a row: its tile and sample, addresses, loop set-up; a value: load, store, store in a window, branch
         "relay_values": CodeletCost(start=24, row=12, value=4, element=copy_floats),
         "next_window": CodeletCost(start=16, idle=8, sample=8, element=next_ids),
         # two elements: set-up of the inner loop, store, advance; each row that is added: load, add
         "reduce_partials": CodeletCost(start=16, row=6, product=2),
-        "gradient_window": CodeletCost(start=20, sample=10, row=6, product=2),
+        "gradient_window": CodeletCost(start=20, sample=14, row=6, product=2),
         **_loss(network),
         "decide": CodeletCost(start=16, element=4),  # of a flag: load, test, or, branch
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cost import worker_cycles
-from snnc.compiler.mapping.grouping import Floats, Ints, split
+from snnc.compiler.mapping.grouping import Floats, Ints
 from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.problem import Problem
-from snnc.compiler.mapping.timeline import Sums
+from snnc.compiler.mapping.relay_workers import Shares
 from snnc.compiler.mapping.traffic import FLOAT, Layout, Traffic
 
 
@@ -103,49 +102,34 @@ def add_reduction(layout: Layout, load: Load) -> None:
 
 
 def add_last_sums(layout: Layout, load: Load) -> None:
-    """Stage two, on the relays: as many vertices as workers share a relay's window; the first entries are the full ones."""
+    """Stage two, on the relays: all workers of a tile share the entries that were shown."""
     problem = layout.problem
     for bus_id, reduction in layout.reductions.items():
         bus, relays = problem.bus[bus_id], layout.relays[layout.problem.bus[bus_id].source]
         samples = tuple((relay.sample, relay.samples) for relay in relays)
         make = partial(_last_sums, problem, bus, samples, reduction.parts)
-        of, cycles = problem.kept.get((bus_id, "last sums", samples, reduction.parts), make)
-        load.add_kinds(np.array([relay.tile for relay in relays])[of], np.arange(len(of)), cycles)
+        cycles = problem.kept.get((bus_id, "last sums", samples, reduction.parts), make)
+        load.add_kinds(np.array([relay.tile for relay in relays]), np.arange(len(relays)), cycles, shared=True)
 
 
-def _last_sums(problem: Problem, bus: Bus, relays: tuple[tuple[int, int], ...], parts: int) -> tuple[Ints, Floats]:
-    """Relay and cycles of every vertex, [vertices], [vertices, iterations]; of each relay its first sample and their number."""
-    pieces = [(n, *piece) for n, (first, count) in enumerate(relays) for piece in relay_pieces(problem, bus, first, count)]
-    relay, first, samples, entry, entries = np.array(pieces, dtype=np.int64).T
-    cost = problem.costs["gradient_window"]
-    cycles = np.zeros((len(pieces), len(problem.timeline.chosen)))
-    for begin, room in np.unique(np.stack([entry, entries], axis=1), axis=0).tolist():
-        here = (entry == begin) & (entries == room)
-        fixed = problem.target.vertex_start_cycles + worker_cycles(cost, samples=samples[here])
-        pairs = _pairs_shown(problem, bus, begin, room).over(first[here], samples[here])
-        cycles[here] = fixed[:, None] + (cost.row + cost.product * parts) * pairs
-    return relay, cycles
+def _last_sums(problem: Problem, bus: Bus, relays: tuple[tuple[int, int], ...], parts: int) -> Floats:
+    """[relays, iterations]: worker cycles of the slowest worker; of each relay its first sample and their number."""
+    shown = _pairs_shown(problem, bus)
+    cost, workers, found = problem.costs["gradient_window"], problem.target.workers, np.zeros((len(relays), shown.shape[1]))
+    firsts, counts = np.array(relays, dtype=np.int64).T
+    for samples in np.unique(counts).tolist():
+        here, shares = np.flatnonzero(counts == samples), Shares.of(workers, samples)
+        at = np.flatnonzero(shares.begins)
+        first, end = shares.word[at][:, None], (shares.word[at] + np.diff(np.append(at, len(shares.word))))[:, None]
+        pairs = shown[firsts[here][:, None] + shares.sample[at]]
+        mine = np.add.reduceat(pairs * end // workers - pairs * first // workers, np.searchsorted(at, samples * np.arange(workers)), axis=1)
+        cycles = cost.sample * shares.pieces[:, None] + (cost.row + cost.product * parts) * mine
+        found[here] = problem.target.vertex_start_cycles + cost.start + cycles.max(axis=1)
+    return found
 
 
-def _pairs_shown(problem: Problem, bus: Bus, entry: int, entries: int) -> Sums:
-    """Pairs of the entries ``[entry, entry + entries)`` of what was shown in the iteration before, which is k + 1."""
+def _pairs_shown(problem: Problem, bus: Bus) -> Ints:
+    """[samples, iterations]: pairs of entries of what was shown in the iteration before, which is k + 1."""
     timeline = problem.timeline
-
-    def pairs() -> Any:
-        return timeline.placed((np.clip(timeline.entries(bus) - entry, 0, entries) + 1) // 2, timeline.first(bus) - 1)
-
-    return timeline.sums(f"pairs {entry} {entries}", bus, pairs)
-
-
-def relay_pieces(problem: Problem, bus: Bus, first: int, samples: int) -> list[tuple[int, int, int, int]]:
-    """First sample, samples, first entry and entries of the vertices that share the window of the relay of some samples."""
-    workers, capacity = problem.target.workers, bus.gradient_capacity
-    if samples >= workers:
-        return [(first + begin, count, 0, capacity) for begin, count in split(samples, workers)]
-    pairs = (capacity + 1) // 2
-    found, at = [], 0
-    for _, count in split(pairs, min(workers // samples, pairs)):
-        entries = min(2 * count, capacity - at)
-        found += [(first + sample, 1, at, entries) for sample in range(samples)]
-        at += entries
+    found: Ints = timeline.placed((timeline.entries(bus) + 1) // 2, timeline.first(bus) - 1).T
     return found

@@ -135,8 +135,8 @@ def _smaller(planned: Callable[[Target], Plan], target: Target, number: int, *, 
 
 def free_tiles(plan: Plan) -> int:
     """The most last tiles of a chip that hold nothing on any chip."""
-    used = np.reshape(np.asarray(plan.tile_memory) > 0, (plan.target.chips, -1)).any(axis=0)
-    return int(len(used) - np.flatnonzero(used).max() - 1)
+    held = np.reshape(np.asarray(plan.tile_memory), (plan.target.chips, -1)).max(axis=0)
+    return int(plan.target.tiles_per_chip - np.flatnonzero(held).max() - 1)
 
 
 def _best_number(plan: Plan, program: StepProgram) -> int:
@@ -146,7 +146,7 @@ def _best_number(plan: Plan, program: StepProgram) -> int:
     most = max(min(host.most_io_tiles or tiles // 2, tiles - 1), 1)
     least = min(max(host.fewest_io_tiles, 1, _fewest(plan, program)), most)
     some = np.clip(2 * np.round(np.geomspace(least, most, CANDIDATES) / 2), least, most)
-    return min(np.unique(some).astype(int).tolist(), key=lambda n: _guess(plan, program, n))
+    return min((int(n) for n in np.unique(some)), key=lambda n: _guess(plan, program, n))
 
 
 def _fewest(plan: Plan, program: StepProgram) -> int:
@@ -243,7 +243,7 @@ def _with_memory(plan: Plan, staging: Staging) -> Plan:
     code = aside + (target.fragment_code_bytes * fragments).astype(np.int64)
     memory = {name: np.asarray(tiles) for name, tiles in plan.memory.items()}
     memory = {**memory, "code": memory["code"] + code, STAGING: held}
-    fullest, before = int(sum(memory.values()).argmax()), plan.fullest_tile
+    fullest, before = int(np.sum(list(memory.values()), axis=0).argmax()), plan.fullest_tile
     old = plan.memory_over_time
     first = next((m for m in old if m.part == "forward"), None)
     phases = [replace(first, name=p.name, tile={**first.tile, "exchange": 0}, all_tiles={**first.all_tiles, "exchange": 0})

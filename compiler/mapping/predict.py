@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.mapping.block_memory import masks_bytes
 from snnc.compiler.mapping.block_work import add_blocks, limited_sources, round_load
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.copies import local_copy_cycles
@@ -19,7 +18,7 @@ from snnc.compiler.mapping.indexed_traffic import (
     deltas_by_rows,
 )
 from snnc.compiler.mapping.load import Load
-from snnc.compiler.mapping.network import Layer, Source
+from snnc.compiler.mapping.network import Source
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relay_cycles import MaskRows, boundary_cycles, mask_rows
 from snnc.compiler.mapping.relay_workers import bits_cycles, relay_cycles
@@ -113,6 +112,7 @@ def _fused_steps(layout: Layout) -> tuple[Step, ...]:
     windows, both = relay_load(layout, "windows"), block_load(layout, "forward")
     add_relays(layout, windows, "shown")
     windows.add(0, problem.target.vertex_start_cycles + CLOCK)
+    _add_mask_copies(layout, windows)
     add_relays(layout, both, "masks")
     relays = np.array([relay.tile for some in layout.relays.values() for relay in some])
     both.add(relays, problem.target.vertex_start_cycles + CLOCK)
@@ -121,21 +121,27 @@ def _fused_steps(layout: Layout) -> tuple[Step, ...]:
     tiles, number = np.unique(relays[relays != 0], return_counts=True)
     send_to_all(layout, counted, 0, tiles, FLOAT)
     counted.add(tiles, FLOAT * (number - 1), number - 1)
-    held = max(_masks_held(layout, layer) for layer in problem.network.layers)
     return (
         *_initial_states(layout),
         _clock_copy(layout, "forward: start", "forward"),
         Step("forward: counters", "forward", 1, Load(problem), counted, local=local_copy_cycles(FLOAT * int(np.sum(relays == 0)))),
         Step("forward: windows", "forward", runs, windows, nothing),
-        Step("forward: masks", "forward", runs, Load(problem), nothing, local=local_copy_cycles(held)),
         Step("forward: neurons", "forward", runs, both, moved),
     )
 
 
-def _masks_held(layout: Layout, layer: Layer) -> float:
-    """Bytes of the masks on the fullest tile of a population."""
-    where = layout.range_of(layer)
-    return float(np.max(masks_bytes(layout.problem, layer, layout.cut_of(layer), where.tile_neurons, where.tile_samples)))
+def _add_mask_copies(layout: Layout, load: Load) -> None:
+    """All workers of a tile share the copy of each mask that it sends."""
+    problem = layout.problem
+    cost, workers = problem.costs["copy_mask"], problem.target.workers
+    for source in problem.network.sources:
+        if source.external or source.kind != "spikes":
+            continue
+        where = layout.range_by_id(source.owner)
+        pairs = ceil_div(mask_rows(problem, source, where).row_words * where.tile_samples, 2)
+        each, kind = np.unique(ceil_div(pairs, workers), return_inverse=True)
+        cycles = problem.target.vertex_start_cycles + worker_cycles(cost, elements=each.astype(np.float64))
+        load.add_kinds(where.tiles, kind.reshape(-1), cycles[:, None], shared=True)
 
 
 def _again_steps(layout: Layout) -> tuple[Step, ...]:

@@ -14,11 +14,13 @@ from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.graph import Flatten, Graph, Input, Layout, OneToOne, Output, Population
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
+from snnc.compiler.mapping.host_overlap import Wanted, plan_overlap
 from snnc.compiler.mapping.mapper import make_plan
 from snnc.compiler.neurons import LI, LIF, SLSTM
 from snnc.compiler.optimizers import SGD, Adam
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
+from snnc.compiler.target import Host
 from snnc.compiler.targets import load_target
 
 STEPS, BATCH = 12, 5
@@ -139,3 +141,17 @@ def project(name):
     program = lower(graph, loss=parse_loss(loss) if loss else None, loss_output=given.get("loss_output"), optimizer=optimizer, steps=STEPS)
     plan = make_plan(program, target, steps=STEPS, batch=BATCH, **options)
     return Project(program, plan, emit_poplar(program, plan, Path(workplace().name) / name))
+
+
+@lru_cache(maxsize=8)
+def overlapped(name, tiles, rate=8e9):
+    """The same case on a machine whose chips have `tiles` more tiles, set aside for what the host sends at `rate`."""
+    case, (*_, target, given) = project(name), CASES[name]
+    options = {key: value for key, value in given.items() if key != "loss_output"}
+
+    def planned(machine):
+        return make_plan(case.program, machine, steps=STEPS, batch=BATCH, **options)
+
+    larger = replace(target, tiles_per_chip=target.tiles_per_chip + tiles, host=Host(rate))
+    plan = plan_overlap(planned, case.program, larger, Wanted("on", tiles))
+    return Project(case.program, plan, emit_poplar(case.program, plan, Path(workplace().name) / f"{name}-{tiles}"))

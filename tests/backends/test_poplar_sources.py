@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from nets import dense, join, linear
-from poplar_projects import BATCH, HOSTILE, STEPS, machine, project
+from poplar_projects import BATCH, HOSTILE, STEPS, machine, overlapped, project
 
 from snnc.backends.emulator.build import compiler, include_dir, prefix
 from snnc.backends.names import c_string, comment_text
@@ -172,8 +172,8 @@ def test_a_plan_of_another_program_is_refused(tmp_path):
     assert not (tmp_path / "p").exists()
 
 
-def test_cmake_builds_an_executable_that_trains(tmp_path):
-    case = project("recurrent")
+def test_cmake_builds_an_executable_that_trains_and_sends_batches_ahead(tmp_path):
+    case = overlapped("recurrent", 1)
     folder = tmp_path / "project"
     shutil.copytree(case.folder, folder)
     environment = {k: v for k, v in os.environ.items() if k != "POPLAR_SDK_ENABLED"}
@@ -196,7 +196,10 @@ def test_cmake_builds_an_executable_that_trains(tmp_path):
     trained = load_file(folder / "trained.safetensors")
     for name, value in reference.get_parameters().items():
         np.testing.assert_allclose(trained[name].reshape(value.shape), value, atol=1e-5)
-    assert json.loads((folder / "profile.json").read_text())["train_runs"] == 6
+    profile = json.loads((folder / "profile.json").read_text())
+    assert profile["train_runs"] == 6
+    streams = {step["name"]: step["executions"] for step in profile["emulator"]["steps"] if step["kind"] == "stream"}
+    assert set(streams.values()) == {1 + 6}, "only what the first step takes is sent before it"
     usage = subprocess.run([train, "--help"], capture_output=True, text=True, check=False)
     assert usage.returncode == 0
     assert "labels.npy" in usage.stdout

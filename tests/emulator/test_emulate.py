@@ -190,6 +190,18 @@ def test_cmake_finds_the_libraries(cases, program, tmp_path):
     subprocess.run(["cmake", "--build", made], check=True, capture_output=True)
 
 
+def test_what_older_compilers_took_compiles_by_the_launcher_and_other_errors_stay(cases, tmp_path, capfd):
+    (tmp_path / "older.cpp").write_text("auto twice = [=](int x) { return 2 * x; };\nint f() { return twice(LIMIT); }\n")
+    (tmp_path / "wrong.cpp").write_text("auto twice = [](int x) { return missing; };\n")
+    launcher = [build.complete_prefix() / "bin" / "launcher", *build.compiler()]
+    made = tmp_path / "older.o"
+    command = ["-DLIMIT=4", "-MD", "-MF", tmp_path / "older.d", "-o", made, "-c", tmp_path / "older.cpp"]
+    subprocess.run([*launcher, *command], check=True)
+    assert made.exists()
+    assert subprocess.run([*launcher, "-c", tmp_path / "wrong.cpp", "-o", made], check=False).returncode != 0
+    assert "missing" in capfd.readouterr().err
+
+
 def test_popc_joins_several_sources_and_leaves_assembly_out(cases, tmp_path, capsys):
     for name in ("one", "two"):
         (tmp_path / f"{name}.cpp").write_text(f"#include <poplar/Vertex.hpp>\nstruct V{name} : poplar::Vertex {{ void compute() {{}} }};\n")

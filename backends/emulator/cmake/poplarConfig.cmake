@@ -18,11 +18,21 @@ if(EXISTS "${_poplar_prefix}/lib/libpoplibs.so" AND NOT TARGET poplibs)
     IMPORTED_LOCATION "${_poplar_prefix}/lib/libpoplibs.so"
     IMPORTED_SONAME "libpoplibs.so"
     INTERFACE_LINK_LIBRARIES poplar)
-  foreach(_poplar_library poputil popops poplin popnn poprand gcl)
+  foreach(_poplar_library poputil popops poplin popnn poprand gcl pva)
     add_library(${_poplar_library} INTERFACE IMPORTED)
     set_target_properties(${_poplar_library} PROPERTIES INTERFACE_LINK_LIBRARIES poplibs)
   endforeach()
   unset(_poplar_library)
+endif()
+
+# Headers for what programs include beside Poplar's and a machine may lack: searched last.
+if(EXISTS "${_poplar_prefix}/fallback")
+  set_property(TARGET poplar PROPERTY INTERFACE_COMPILE_OPTIONS "SHELL:-idirafter \"${_poplar_prefix}/fallback\"")
+endif()
+
+# What older compilers took compiles: a second try where the first fails for a lambda outside of functions.
+if(EXISTS "${_poplar_prefix}/bin/launcher")
+  set_property(DIRECTORY PROPERTY RULE_LAUNCH_COMPILE "${_poplar_prefix}/bin/launcher")
 endif()
 
 # popc, for custom commands.

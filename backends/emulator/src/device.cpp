@@ -3,6 +3,7 @@
 #include <poplar/IPUModel.hpp>
 #include <poplar/exceptions.hpp>
 
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
 
@@ -24,6 +25,15 @@ const Machine &findMachine(const std::string &version) {
   throw invalid_machine_model("no IPU version '" + version + "'; there are ipu1, ipu2 and ipu21");
 }
 
+/// The IPU of a system, by the beginning of its name.
+std::string machineOf(const std::string &system) {
+  std::string name;
+  for (const char c : system)
+    name += char(std::tolower(static_cast<unsigned char>(c)));
+  const auto begins = [&](const char *prefix) { return name.rfind(prefix, 0) == 0; };
+  return begins("bow") ? "ipu21" : begins("ipu-m2000") || begins("ipu-pod") || begins("ipu-machine") ? "ipu2" : system;
+}
+
 } // namespace
 
 Target::Target() = default;
@@ -34,14 +44,14 @@ Target Target::createCPUTarget(bool, unsigned numIpus) {
   return target;
 }
 
-Target Target::createIPUTarget(unsigned numIPUs, const std::string &systemType) {
-  IPUModel model(systemType);
+Target Target::createIPUTarget(unsigned numIPUs, const std::string &systemType, const OptionFlags &) {
+  IPUModel model(machineOf(systemType));
   model.numIPUs = numIPUs;
   return model.createDevice().getTarget();
 }
 
-Target Target::createIPUTarget(unsigned numIPUs, unsigned tilesPerIPU, const std::string &systemType) {
-  IPUModel model(systemType);
+Target Target::createIPUTarget(unsigned numIPUs, unsigned tilesPerIPU, const std::string &systemType, const OptionFlags &) {
+  IPUModel model(machineOf(systemType));
   model.numIPUs = numIPUs;
   model.tilesPerIPU = tilesPerIPU;
   return model.createDevice().getTarget();

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <sstream>
 
 #include "engine_data.hpp"
 #include "options.hpp"
@@ -250,6 +251,14 @@ void Engine::writeTensor(const std::string &handle, const void *begin, const voi
   }
 }
 
+void Engine::readTensor(const std::string &handle, void *values) {
+  readTensor(handle, values, static_cast<char *>(values) + core::accessOf(*data_, handle, false).bytes * data_->replicas.size());
+}
+
+void Engine::writeTensor(const std::string &handle, const void *values) {
+  writeTensor(handle, values, static_cast<const char *>(values) + core::accessOf(*data_, handle, true).bytes * data_->replicas.size());
+}
+
 namespace core {
 namespace {
 /// A row of a remote buffer; throws where there is none.
@@ -291,6 +300,13 @@ void Engine::requireRow(const std::string &handle, std::size_t bytes) const {
 void Engine::setPrintTensorStream(std::ostream &stream) { data_->printStream = &stream; }
 
 void Engine::printProfileSummary(std::ostream &stream, const OptionFlags &) { core::printSummary(stream, *data_, core::collectProfile(*data_)); }
+
+ProfileValue Engine::getGraphProfile() const {
+  const EmulatorProfile profile = core::collectProfile(*data_);
+  std::ostringstream summary;
+  core::printSummary(summary, *data_, profile);
+  return ProfileValue(profile.toJson(), summary.str());
+}
 
 void Engine::resetExecutionProfile() {
   data_->runCycles = data_->totalCycles = data_->controlCycles = data_->hostCycles = 0;

@@ -13,6 +13,7 @@ extern "C" {
 SNNC_THREAD_LOCAL unsigned long long snnc_worker_cycles = 0;
 SNNC_THREAD_LOCAL unsigned snnc_tile_id = 0;
 SNNC_THREAD_LOCAL unsigned snnc_worker_id = 0;
+SNNC_THREAD_LOCAL unsigned long long *snnc_random_states = nullptr;
 }
 #undef SNNC_THREAD_LOCAL
 
@@ -56,8 +57,14 @@ std::uint64_t callMulti(const Superstep &step, const VertexCall &call, unsigned 
     compute(call.state, worker);
     slowest = std::max<std::uint64_t>(slowest, snnc_worker_cycles);
   };
-  if (apart)
-    runApart(step, call, workers, run);
+  if (apart) {
+    // Every worker runs twice, with the same random numbers.
+    const std::vector<unsigned long long> randoms(snnc_random_states, snnc_random_states + workers);
+    runApart(step, call, workers, [&](unsigned worker) {
+      snnc_random_states[worker] = randoms[worker];
+      run(worker);
+    });
+  }
   else
     for (unsigned worker = 0; worker < workers; ++worker)
       run(worker);
@@ -69,7 +76,17 @@ std::uint64_t callMulti(const Superstep &step, const VertexCall &call, unsigned 
 Executor::Executor(const Target &target)
     : workers_(target.getNumWorkerContexts()), supervisorCycles_(target.getEmulatorModel().supervisorCycles),
       startCycles_(std::uint64_t(target.getEmulatorModel().vertexStartCycles)),
-      threshold_(chosenThreshold()), apart_(checksWorkers()), guarded_(checksBounds()), pool_(Pool::defaultThreads()), threads_(pool_.threads()) {}
+      threshold_(chosenThreshold()), apart_(checksWorkers()), guarded_(checksBounds()), pool_(Pool::defaultThreads()), threads_(pool_.threads()) {
+  randoms_.resize(std::size_t(target.getNumTiles()) * workers_);
+  // Each worker of each tile draws a sequence of its own, whatever thread it runs on.
+  for (std::size_t i = 0; i < randoms_.size(); ++i)
+    randoms_[i] = (i + 1) * 0xd1342543de82ef95u;
+}
+
+inline void Executor::enterTile(std::uint32_t tile) {
+  snnc_tile_id = tile;
+  snnc_random_states = randoms_.data() + std::size_t(tile) * workers_;
+}
 
 inline std::uint64_t Executor::cyclesOf(const VertexCall &call, std::uint64_t counted, Thread &thread) const {
   if (counted)
@@ -97,10 +114,10 @@ double Executor::busiestWorker(Thread &thread) const {
 }
 
 /// One vertex, or as many as there are workers, whose edges lie as they need them: nothing but the calls.
-inline double Executor::runPlain(const Superstep &step, const TileGroup &group, Thread &thread) const {
+inline double Executor::runPlain(const Superstep &step, const TileGroup &group, Thread &thread) {
   const VertexCall *call = step.calls.data() + group.firstCall;
   std::uint64_t slowest = 0;
-  snnc_tile_id = group.tile;
+  enterTile(group.tile);
   for (std::uint32_t worker = 0; worker < group.numCalls; ++worker, ++call) {
     snnc_worker_cycles = 0;
     snnc_worker_id = worker;
@@ -113,7 +130,7 @@ inline double Executor::runPlain(const Superstep &step, const TileGroup &group, 
 double Executor::runGroup(const Superstep &step, const TileGroup &group, Thread &thread) {
   char *const scratch = thread.scratch.data();
   thread.workerCycles.clear();
-  snnc_tile_id = group.tile;
+  enterTile(group.tile);
   unsigned worker = 0;
   double serial = 0;
   for (std::uint32_t c = group.firstCall; c < group.firstCall + group.numCalls; ++c) {

@@ -40,7 +40,8 @@ private:
 
   void runGroups(Superstep &step, std::uint32_t begin, std::uint32_t end, Thread &thread);
   double runGroup(const Superstep &step, const TileGroup &group, Thread &thread);
-  double runPlain(const Superstep &step, const TileGroup &group, Thread &thread) const;
+  double runPlain(const Superstep &step, const TileGroup &group, Thread &thread);
+  void enterTile(std::uint32_t tile);
   std::uint64_t cyclesOf(const VertexCall &call, std::uint64_t counted, Thread &thread) const;
   double busiestWorker(Thread &thread) const;
   static void work(void *job, std::uint32_t chunk, unsigned thread);
@@ -54,6 +55,8 @@ private:
   const bool apart_;
   /// Whether fields lie between guards.
   const bool guarded_;
+  /// Of the random numbers of each worker of each tile.
+  std::vector<unsigned long long> randoms_;
   Pool pool_;
   std::vector<Thread> threads_;
 };

@@ -133,6 +133,7 @@ std::string EmulatorProfile::toJson() const {
       .add("ipus", ipus)
       .add("bytes_per_tile", bytesPerTile)
       .add("clock_hz", clockHz)
+      .raw("graph", Object().add("compute_sets", computeSets).add("variables", variables).add("vertices", vertices).add("edges", edges).str())
       .add("cycles_last_run", cyclesLastRun)
       .add("cycles", cycles)
       .add("host_cycles", hostCycles)

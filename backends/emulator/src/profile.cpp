@@ -84,6 +84,11 @@ EmulatorProfile collectProfile(const EngineData &engine) {
   profile.ipus = target.getNumIPUs();
   profile.bytesPerTile = target.getBytesPerTile();
   profile.clockHz = target.getTileClockFrequency();
+  profile.computeSets = engine.graph->computeSets.size();
+  profile.variables = engine.graph->variables.size();
+  profile.vertices = engine.graph->vertices.size();
+  for (const VertexData &v : engine.graph->vertices)
+    profile.edges += v.edges.size();
   profile.cyclesLastRun = engine.runCycles;
   profile.cycles = engine.totalCycles;
   profile.hostCycles = engine.hostCycles;

@@ -31,6 +31,15 @@ struct required_option : error {
 struct invalid_option_value : error {
   explicit invalid_option_value(const std::string &value) : error("the argument ('" + value + "') is invalid") {}
 };
+struct validation_error : error {
+  enum kind_t { multiple_values_not_allowed = 30, at_least_one_value_required, invalid_bool_value, invalid_option_value, invalid_option };
+  explicit validation_error(kind_t kind, const std::string &value = "", const std::string &option = "", int = 0)
+      : error("the value '" + value + "' of option '" + option + "' is not taken"), kind_(kind) {}
+  kind_t kind() const { return kind_; }
+
+private:
+  kind_t kind_;
+};
 struct invalid_command_line_syntax : error {
   using error::error;
 };

@@ -13,6 +13,8 @@ extern __thread unsigned long long snnc_worker_cycles __attribute__((tls_model("
 /// The tile and the worker that this thread plays.
 extern __thread unsigned snnc_tile_id __attribute__((tls_model("initial-exec")));
 extern __thread unsigned snnc_worker_id __attribute__((tls_model("initial-exec")));
+/// Of the random numbers of the tile's workers.
+extern __thread unsigned long long *snnc_random_states __attribute__((tls_model("initial-exec")));
 }
 
 #if !defined(__clang__)
@@ -26,14 +28,12 @@ extern __thread unsigned snnc_worker_id __attribute__((tls_model("initial-exec")
 #define __builtin_ipu_put(value, index) ((void)(value), (void)(index))
 #define __builtin_ipu_uput(value, index) ((void)(value), (void)(index))
 
-/// A generator of this thread's vertex: xorshift, seeded by the tile.
+/// The next number of this tile's worker (splitmix64; Steele, Lea, Flood 2014): the same whatever thread plays it.
 inline unsigned snnc_random32() {
-  static thread_local unsigned state = 0;
-  if (state == 0)
-    state = 0x9e3779b9u ^ (snnc_tile_id * 2654435761u + 1);
-  state ^= state << 13;
-  state ^= state >> 17;
-  return state ^= state << 5;
+  unsigned long long x = snnc_random_states[snnc_worker_id] += 0x9e3779b97f4a7c15ull;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return static_cast<unsigned>((x ^ (x >> 31)) >> 32);
 }
 /// Uniform in [-0.5, 0.5).
 inline float snnc_random_float() { return static_cast<float>(snnc_random32() >> 8) * 5.9604644775390625e-08f - 0.5f; }

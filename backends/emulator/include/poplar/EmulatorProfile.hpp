@@ -58,6 +58,8 @@ struct StepProfile {
 struct EmulatorProfile {
   unsigned tiles = 0, ipus = 0, bytesPerTile = 0;
   double clockHz = 0;
+  /// Of the graph, whether its programs use them or not.
+  std::uint64_t computeSets = 0, variables = 0, vertices = 0, edges = 0;
   /// Device cycles of the last run, and of all runs since the profile was reset.
   double cyclesLastRun = 0, cycles = 0;
   /// Host transfers in tile cycles, not part of the above; of the last run; and what the program went on beside.

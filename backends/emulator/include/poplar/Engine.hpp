@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iosfwd>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +15,7 @@
 #include <poplar/Executable.hpp>
 #include <poplar/Graph.hpp>
 #include <poplar/OptionFlags.hpp>
+#include <poplar/ProfileValue.hpp>
 #include <poplar/Program.hpp>
 #include <poplar/StreamCallback.hpp>
 
@@ -69,6 +70,9 @@ public:
 
   void readTensor(const std::string &handle, void *begin, void *end);
   void writeTensor(const std::string &handle, const void *begin, const void *end);
+  /// Of older programs: as many bytes as the tensor has.
+  void readTensor(const std::string &handle, void *values);
+  void writeTensor(const std::string &handle, const void *values);
   template <class T> void writeTensor(const std::string &handle, ArrayRef<T> values) { writeTensor(handle, values.begin(), values.end()); }
   template <class T> void writeTensor(const std::string &handle, const std::vector<T> &values) { writeTensor(handle, ArrayRef<T>(values)); }
   template <class T> void readTensor(const std::string &handle, std::vector<T> &values) {
@@ -93,6 +97,9 @@ public:
   void setPrintStream(std::ostream &stream) { setPrintTensorStream(stream); }
   void printProfileSummary(std::ostream &stream, const OptionFlags &options = {});
   void resetExecutionProfile();
+  /// Of older programs; both are the emulator's whole profile.
+  ProfileValue getGraphProfile() const;
+  ProfileValue getExecutionProfile() const { return getGraphProfile(); }
 
   /// Emulator extension.
   EmulatorProfile getEmulatorProfile() const;

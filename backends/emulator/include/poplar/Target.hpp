@@ -7,6 +7,7 @@
 #include <string>
 
 #include <poplar/EmulatorModel.hpp>
+#include <poplar/OptionFlags.hpp>
 #include <poplar/TargetType.hpp>
 #include <poplar/Type.hpp>
 
@@ -20,9 +21,9 @@ class Target {
 public:
   Target();
   static Target createCPUTarget(bool accurateHalf = true, unsigned numIpus = 1);
-  /// `systemType`: "ipu1", "ipu2" or "ipu21".
-  static Target createIPUTarget(unsigned numIPUs, const std::string &systemType);
-  static Target createIPUTarget(unsigned numIPUs, unsigned tilesPerIPU, const std::string &systemType);
+  /// `systemType`: "ipu1", "ipu2", "ipu21", or a system that has them ("IPU-M2000", "IPU-POD16", "Bow-POD16", …).
+  static Target createIPUTarget(unsigned numIPUs, const std::string &systemType, const OptionFlags &options = {});
+  static Target createIPUTarget(unsigned numIPUs, unsigned tilesPerIPU, const std::string &systemType, const OptionFlags &options = {});
 
   TargetType getTargetType() const { return type_; }
   std::string getTargetArchString() const { return arch_; }
