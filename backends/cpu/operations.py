@@ -251,7 +251,7 @@ class Statements:
                 case ConvolveInputGradient():
                     self.keep_packed(gradient)
                     found["adjoint"] = f"&d_{gradient.source.buffer}"
-                    if gradient.source.buffer in self.storage.near:
+                    if gradient.source.buffer in self.storage.near and c not in self.storage.pooled:
                         found["near"] = f"&{gradient.source.buffer}_near"
         forward = next(o for o in self.storage.program.forward if isinstance(o, Convolve) and o.connection == c)
         given = f"w, {forward.source.buffer}, {forward.source.delay}, d_{op.target}, t, {forward.weight}"

@@ -94,7 +94,9 @@ class Storage:
     def near(self) -> dict[str, tuple[str, str]]:
         """Outputs read by products, of which few neurons take gradient: buffer to population and canonical output."""
         found = {}
-        wanted = {op.source.buffer for op in self.program.backward if isinstance(op, DenseInputGradient | ConvolveInputGradient)}
+        reading = [op for op in self.program.backward if isinstance(op, DenseInputGradient | ConvolveInputGradient)]
+        # What comes back from a maximum is mostly 0: leaving that out costs less than to list neurons.
+        wanted = {op.source.buffer for op in reading if op.connection not in self.pooled}
         for info in self.program.populations:
             step = next(op for op in self.program.forward if isinstance(op, NeuronStep) and op.population == info.id)
             for output, buffer in zip(info.kernel.outputs, step.outputs, strict=True):
