@@ -10,8 +10,8 @@ from hypothesis import settings
 
 from snnc.backends.emulator.popc import DEFAULT_FLAGS
 
-settings.register_profile("fixed", derandomize=True, database=None)
-settings.register_profile("search")
+settings.register_profile("fixed", derandomize=True, database=None, deadline=None)
+settings.register_profile("search", deadline=None)
 settings.load_profile(os.environ.get("SNNC_HYPOTHESIS", "fixed"))
 """The same examples in every run; SNNC_HYPOTHESIS=search draws others."""
 

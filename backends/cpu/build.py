@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.emulator.objects import all_of, compiled, headers_of, source_key
+from snnc.backends.emulator.objects import all_of, compiled, headers_of, precompiled, source_key
 from snnc.backends.emulator.toolchain import (
     cache_dir,
     common_flags,
@@ -39,6 +39,8 @@ SOURCES: Final = (
 )
 OWN: Final = ("network.cpp", "neurons.cpp")
 """Those that differ between projects."""
+HEADERS: Final = ("convolution.hpp", "cpu_session.hpp", "dense.hpp", "maximum.hpp", "readout.hpp", "wiring.hpp")
+"""What ``network.cpp`` includes in every project: g++ keeps it compiled."""
 FLAGS: Final = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math")
 EQUATION_FLAGS: Final = ("-ffp-contract=off",)
 LIBRARY: Final = "libsnnc_project.so"
@@ -69,10 +71,14 @@ def build_cpu(folder: Path, flags: Sequence[str] = ()) -> Path:
     identity = [*command, compiler_version(command), *every, *EQUATION_FLAGS, machine_id()]
     headers = headers_of(folder)
     keys = {name: source_key(folder / name, headers, identity) for name in SOURCES}
-    own = {name: [*command, *every, *(EQUATION_FLAGS if name == "neurons.cpp" else ())] for name in SOURCES}
+
+    def compile_one(name: str) -> Path:
+        own = [*command, *every, *(EQUATION_FLAGS if name == "neurons.cpp" else ())]
+        own += precompiled(folder, HEADERS, identity, own) if name == "network.cpp" else []
+        return compiled(folder / name, keys[name], own, shared=name not in OWN)
 
     def build(to: Path) -> None:
-        objects = all_of([partial(compiled, folder / name, keys[name], own[name], shared=name not in OWN) for name in SOURCES])
+        objects = all_of([partial(compile_one, name) for name in SOURCES])
         run_compiler([*command, *every, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
     return kept(f"cpu-{digest([*identity, *keys.values()])}", LIBRARY, build)

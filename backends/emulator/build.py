@@ -27,7 +27,7 @@ __all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "lib
 
 DEFAULT_FLAGS = "-O2 -Wall -Wextra"
 PREFIX = ("include", "src", "cmake")
-LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "gcl", "pva")
+LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "popfloat", "gcl", "pva")
 """The libraries beside Poplar's own; one shared library holds them all."""
 LAUNCHER = """\
 said=$(mktemp) || exit 1

@@ -24,6 +24,8 @@ from snnc.backends.emulator.toolchain import (
 
 FIXED_LEVEL: Final = "-O1"
 """How hard sources are optimised that are compiled once for all projects."""
+FIRST: Final = "first.hpp"
+"""Includes the headers that are compiled before."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def build_project(
     keys = {name: source_key(folder / name, headers, [*identity, levels[name]]) for name in sources.all}
 
     def own() -> Path:
-        taken = precompiled(folder / sources.header, headers, [*identity, level], [*every, level])
+        taken = precompiled(folder, [sources.header], [*identity, level], [*every, level])
         return compiled(folder / sources.own, keys[sources.own], [*every, level, *taken])
 
     def build(to: Path) -> None:
@@ -99,9 +101,9 @@ def headers_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.glob("*.h*"))}
 
 
-def included(source: Path, headers: Mapping[str, bytes]) -> dict[str, bytes]:
+def included(source: bytes, headers: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the project's headers that a source includes, directly or not: contents by name."""
-    waiting, found = [source.read_bytes()], {}
+    waiting, found = [source], {}
     while waiting:
         text = waiting.pop()
         for name, content in headers.items():
@@ -113,8 +115,12 @@ def included(source: Path, headers: Mapping[str, bytes]) -> dict[str, bytes]:
 
 def source_key(source: Path, headers: Mapping[str, bytes], identity: Sequence[str]) -> str:
     """Return a digest of a source, the headers that it includes, and `identity`: compiler, flags, machine."""
-    taken = (part for name, content in sorted(included(source, headers).items()) for part in (name, content))
-    return digest([*identity, source.name, source.read_bytes(), *taken])
+    content = source.read_bytes()
+    return digest([*identity, source.name, content, *_parts(included(content, headers))])
+
+
+def _parts(files: Mapping[str, bytes]) -> list[str | bytes]:
+    return [part for name in sorted(files) for part in (name, files[name])]
 
 
 def compiled(source: Path, key: str, command: Sequence[str], *, shared: bool = False) -> Path:
@@ -139,17 +145,17 @@ def all_of(calls: Sequence[Callable[[], Path]]) -> list[Path]:
         return list(pool.map(lambda call: call(), calls))
 
 
-def precompiled(header: Path, headers: Mapping[str, bytes], identity: Sequence[str], command: Sequence[str]) -> list[str]:
-    """Return flags with which g++ takes a project's header as compiled before; none for other compilers.
+def precompiled(folder: Path, names: Sequence[str], identity: Sequence[str], command: Sequence[str]) -> list[str]:
+    """Return flags with which g++ takes a project's headers as compiled before; none for other compilers.
 
-    The header is then included before the source's first line. Where g++ does not like what was kept it reads the copy beside it.
+    The headers are then included before the source's first line. Where g++ does not like what was kept it reads copies of them.
 
     Parameters
     ----------
-    header
-        A header with a guard.
-    headers
-        All headers of the project.
+    folder
+        The project.
+    names
+        Headers with guards that a source includes, all of them the same in every project.
     identity
         Compiler, flags, machine, and what tells the version of the headers from elsewhere.
     command
@@ -157,13 +163,16 @@ def precompiled(header: Path, headers: Mapping[str, bytes], identity: Sequence[s
     """
     if is_clang(command[:1]):
         return []
+    headers = headers_of(folder)
+    text = "".join(f'#include "{name}"\n' for name in names)
+    taken = included(text.encode(), headers)
 
     def build(to: Path) -> None:
-        for name, content in included(header, headers).items():
+        for name, content in taken.items():
             (to / name).write_bytes(content)
-        copy = to / header.name
-        copy.write_bytes(header.read_bytes())
-        run_compiler([*command, "-x", "c++-header", str(copy), "-o", f"{copy}.gch"], header.name)
+        first = to / FIRST
+        first.write_text(text)
+        run_compiler([*command, "-x", "c++-header", str(first), "-o", f"{first}.gch"], ", ".join(names))
 
-    made = kept(f"precompiled-{source_key(header, headers, identity)}", f"{header.name}.gch", build, shared=True)
-    return ["-include", str(made.with_suffix(""))]
+    key = digest([*identity, text, *_parts(taken)])
+    return ["-include", str(kept(f"precompiled-{key}", f"{FIRST}.gch", build, shared=True).with_suffix(""))]

@@ -27,7 +27,9 @@ IO_TILES: Final = "I/O tiles"
 STAGING: Final = "staging"
 """Category of memory: what tiles set aside hold of the next step."""
 SIGNIFICANT: Final = 0.05
-"""Share of a step with its transfers from which on it is worth a look whether they can run beside it."""
+"""Share of a step with its transfers from which on it is worth to map anew, on fewer tiles."""
+WORTH: Final = 0.01
+"""Share of a step that has to be saved."""
 CANDIDATES: Final = 12
 """Numbers of tiles that are compared."""
 _PARTS: Final[dict[str, Beside]] = {"forward": "forward", "recompute": "backward", "backward": "backward", "update": "update"}
@@ -77,27 +79,29 @@ def plan_overlap(planned: Callable[[Target], Plan], program: StepProgram, target
     check_wanted(wanted, target)
     forced = wanted.overlap == "on"
     plan = planned(target)
-    if wanted.overlap == "off" or not (forced or _significant(plan)):
+    if wanted.overlap == "off" or not (forced or _share(plan) >= WORTH):
         return plan
     reason = _obstacle(plan)
     if reason is not None:
         if forced:
             raise HostOverlapError(f"the host's streams of {plan.name!r} cannot run beside computing: {reason}")
         return plan
-    number = wanted.io_tiles or _best_number(plan, program)
-    if not forced and _guess(plan, program, number) >= plan.seconds_with_host:
+    number, enough = wanted.io_tiles or _best_number(plan, program), (1 - WORTH) * plan.seconds_with_host
+    free = number <= free_tiles(plan)
+    if not forced and (_guess(plan, program, number) > enough or not (free or _share(plan) >= SIGNIFICANT)):
         return plan
-    other = plan if number <= free_tiles(plan) else _smaller(planned, target, number, forced=forced)
+    other = plan if free else _smaller(planned, target, number, forced=forced)
     found = None if other is None else with_overlap(other, program, number)
     if found is None or max(found.tile_memory) > target.tile_bytes:
         if forced:
             raise _no_room(plan, program, number)
         return plan
-    return found if forced or found.seconds_with_host < plan.seconds_with_host else plan
+    return found if forced or found.seconds_with_host <= enough else plan
 
 
-def _significant(plan: Plan) -> bool:
-    return plan.host_seconds is not None and plan.host_seconds >= SIGNIFICANT * plan.seconds_with_host
+def _share(plan: Plan) -> float:
+    """What of a step are the host's transfers."""
+    return 0.0 if plan.host_seconds is None else plan.host_seconds / plan.seconds_with_host
 
 
 def _obstacle(plan: Plan) -> str | None:

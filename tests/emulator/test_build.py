@@ -178,7 +178,8 @@ def test_cmake_finds_the_package(cases, tmp_path):
     subprocess.run([made / "t"], check=True)
 
 
-def test_of_several_that_want_the_same_library_one_builds_it(tmp_path):
+def test_of_several_that_want_the_same_library_one_builds_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("SNNC_CACHE", str(tmp_path))
     built = []
 
     def fill(scratch):
@@ -188,6 +189,6 @@ def test_of_several_that_want_the_same_library_one_builds_it(tmp_path):
         (scratch / "lib" / "libx.so").touch()
 
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: build._once(tmp_path / "x", "libx.so", fill), range(4)))
-    assert found == [tmp_path / "x"] * 4
+        found = list(pool.map(lambda _: toolchain.kept("x", "lib/libx.so", fill, shared=True), range(4)))
+    assert found == [tmp_path / "x" / "lib" / "libx.so"] * 4
     assert len(built) == 1

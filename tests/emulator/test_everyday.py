@@ -69,3 +69,21 @@ def test_options_come_from_the_environment_and_the_program_wins(cases, tmp_path)
     text = cases.run("everyday", "options", tmp_path, POPLAR_ENGINE_OPTIONS=json.dumps(chosen))
     assert text == '{"a":"x"y","b":"12.5","c":"true"} 1\n'
     assert json.loads((tmp_path / "profile.json").read_text())["tiles"] == 4
+
+
+def test_codelets_have_builtins_and_vectors_with_names_and_draw_the_same_numbers_on_any_thread(cases):
+    text = cases.run("everyday", "vectors", SNNC_THREADS="1")
+    assert text == cases.run("everyday", "vectors", SNNC_THREADS="3", SNNC_PARALLEL_MICROSECONDS="0")
+    assert text == cases.run("everyday", "vectors", SNNC_CHECK_WORKERS="1")
+    values, drawn = numbers(text)
+    both = np.array([(1 + 3) ** 2 + 1, (2 * 2) ** 2 + 1])
+    np.testing.assert_allclose(values, [*both, both.max() + np.float16(0.1), np.e + 0], rtol=1e-6)
+    assert len(set(drawn)) == 240
+    assert abs(drawn.mean() / 2**32 - 0.5) < 0.08  # four deviations
+
+
+def test_profiles_are_read_by_the_calls_of_older_programs_and_by_the_analysis_library(cases, tmp_path):
+    profile, counts, *refused = cases.run("everyday", "reports", tmp_path).splitlines()
+    assert json.loads(profile)["graph"] == {"compute_sets": 2, "variables": 1, "vertices": 1, "edges": 1}
+    assert counts == "2 1 1 1 4 snnc emulator"
+    assert refused == ["refused", "refused"]

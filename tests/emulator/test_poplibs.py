@@ -105,11 +105,59 @@ def test_losses_non_linearities_their_gradients_and_encodings(cases):
     gelu = 0.5 * (1 + np.tanh(inner)) + 0.5 * x * (1 - np.tanh(inner) ** 2) * slope
     order = np.argsort(-x, axis=1, kind="stable")[:, :2]
     expected = {
-        "softmax": y, "loss": -np.log(y[np.arange(3), labels]), "delta": y - hot, "right": 5 + (y.argmax(1) == labels).sum(),
+        "softmax": y, "logSoftmax": 40 * x - np.logaddexp.reduce(40.0 * x, axis=1, keepdims=True),
+        "loss": -np.log(y[np.arange(3), labels]), "delta": y - hot, "right": 5 + (y.argmax(1) == labels).sum(),
         "softmaxGradient": y * (x - (x * y).sum(1, keepdims=True)), "geluGradient": y * gelu,
         "top": np.take_along_axis(x, order, 1), "topAt": order, "hot": hot, "iota": np.arange(-2, 3),
     }  # fmt: skip
     check(results(cases.run("poplibs", "networks")), expected, rtol=2e-5, atol=2e-6)
+
+
+def transformed(x, axis, cut, step, pad, flip):
+    x = np.moveaxis(x, axis, 0)
+    x = x[cut[0] : len(x) - cut[1]]
+    apart = np.zeros(((len(x) - 1) * step + 1, *x.shape[1:]))
+    apart[::step] = x
+    x = np.pad(apart, [pad] + [(0, 0)] * (x.ndim - 1))
+    return np.moveaxis(x[::-1] if flip else x, 0, axis)
+
+
+def correlated(x, k, out):
+    """Correlate [n, groups, in, h, w] with [groups, out, in, h, w]; then cut, take every n-th and pad: (cut, step, pad) a dimension."""
+    size = [x.shape[3 + d] - k.shape[3 + d] + 1 for d in (0, 1)]
+    y = np.zeros((len(x), x.shape[1], k.shape[1], *size))
+    for i in range(size[0]):
+        for j in range(size[1]):
+            window = x[:, :, :, i : i + k.shape[3], j : j + k.shape[4]]
+            y[..., i, j] = np.einsum("ngchw,gochw->ngo", window, k)
+    for axis, (cut, step, pad) in enumerate(out, 3):
+        y = np.moveaxis(y, axis, 0)
+        y = np.pad(y[cut[0] : len(y) - cut[1]][::step], [pad] + [(0, 0)] * 4)
+        y = np.moveaxis(y, 0, axis)
+    return y
+
+
+def test_convolutions_with_every_transform_their_weight_gradients_and_the_pass_back(cases):
+    out = [((1, 0), 1, (0, 1)), ((0, 1), 2, (1, 0))]
+
+    def convolved(x, k):
+        x = transformed(transformed(x.reshape(2, 2, 2, 5, 6), 3, (0, 1), 2, (1, 0), False), 4, (1, 0), 1, (2, 1), True)
+        k = transformed(k, 3, (0, 0), 2, (0, 1), True)
+        return correlated(x, k, out)
+
+    x, k = wave((2, 4, 5, 6), 0), wave((2, 3, 2, 2, 3), 1)
+    y = convolved(x, k)
+    z = wave((2, 6, *y.shape[3:]), 2).reshape(y.shape)
+    units = np.eye(k.size).reshape(-1, *k.shape)
+    weights = [np.sum(convolved(x, unit) * z) for unit in units]
+    plain, biases, inner = wave((1, 3, 2, 3, 3), 3), wave((3,), 4), wave((1, 1, 2, 4, 4), 5)
+    none = [((0, 0), 1, (0, 0))] * 2
+    forward = correlated(inner, plain, none) + biases[:, None, None]
+    padded = np.pad(forward, [(0, 0)] * 3 + [(2, 2)] * 2)
+    back = correlated(padded, plain.transpose(0, 2, 1, 3, 4)[..., ::-1, ::-1], none)
+    check(
+        results(cases.run("poplibs", "convolutions")), {"y": y, "weights": weights, "forward": forward, "back": back}, rtol=1e-5, atol=1e-3
+    )
 
 
 def test_random_tensors_have_their_distributions_and_repeat_by_seed(cases):

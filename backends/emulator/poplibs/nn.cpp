@@ -1,4 +1,5 @@
 // popnn: non-linearities and losses, as expressions and reductions.
+#include <popnn/LogSoftmax.hpp>
 #include <popnn/Loss.hpp>
 #include <popnn/NonLinearity.hpp>
 
@@ -89,7 +90,32 @@ void softmaxTo(Graph &graph, const Tensor &t, const Tensor &out, Sequence &prog,
   mapTo(graph, Divide(_1, popops::expr::Cast(_2, in.elementType())), {to, sum}, to, prog, name + "/Divide");
 }
 
+/// The greatest goes first, so that no exponential is too large and one of them is 1.
+void logSoftmaxTo(Graph &graph, const Tensor &t, const Tensor &out, Sequence &prog, const std::string &name) {
+  requireLibrary(graph, "popnn");
+  if (t.rank() == 0 || t.numElements() == 0)
+    throw poputil::poplibs_error(name + ": a tensor of shape " + t.shapeToString() + " has no rows");
+  const Tensor in = t.reshape({t.numElements() / t.dim(t.rank() - 1), t.dim(t.rank() - 1)}), to = out.reshape(in.shape());
+  const Tensor most = ofRows(graph, in, popops::Operation::MAX, in.elementType(), prog, name + "/Max");
+  mapTo(graph, Sub(_1, _2), {in, most}, to, prog, name + "/Sub");
+  const Tensor powers = outputLike(graph, poplar::FLOAT, in.shape(), {to}, name + "/Powers");
+  mapTo(graph, Exp(popops::expr::Cast(_1, poplar::FLOAT)), {to}, powers, prog, name + "/Exp");
+  const Tensor sum = ofRows(graph, powers, popops::Operation::ADD, poplar::FLOAT, prog, name + "/Sum");
+  mapTo(graph, Sub(_1, popops::expr::Cast(Log(_2), in.elementType())), {to, sum}, to, prog, name + "/Log");
+}
+
 } // namespace
+
+Tensor logSoftmax(Graph &graph, Tensor t, Sequence &prog, const DebugContext &context) {
+  const std::string name = contextName(context, "logSoftmax");
+  const Tensor out = outputLike(graph, t.elementType(), t.shape(), {t}, name + "/Out");
+  logSoftmaxTo(graph, t, out, prog, name);
+  return out;
+}
+
+void logSoftmaxInPlace(Graph &graph, Tensor t, Sequence &prog, const DebugContext &context) {
+  logSoftmaxTo(graph, t, t, prog, contextName(context, "logSoftmax"));
+}
 
 void nonLinearityInPlace(Graph &graph, NonLinearityType type, Tensor t, Sequence &prog, const DebugContext &context, const OptionFlags &) {
   requireLibrary(graph, "popnn");

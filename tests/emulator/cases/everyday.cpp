@@ -19,7 +19,12 @@
 #include <popops/codelets.hpp>
 #include <poputil/TileMapping.hpp>
 
+#include <pva/pva.hpp>
+
+#include <cmath>
+#include <fstream>
 #include <optional>
+#include <sstream>
 
 namespace pe = popops::expr;
 
@@ -279,10 +284,91 @@ void options(const std::string &folder) {
   std::cout << read << " " << (read == OptionFlags{{"a", "x\"y"}, {"b", "12.5"}, {"c", "true"}}) << "\n";
 }
 
+/// Builtins without their header, vectors with named elements and in Clang's manner.
+const char *const vectorCodelets = R"(#include <poplar/Vertex.hpp>
+#include <ipudef.h>
+using namespace poplar;
+typedef float pair __attribute__((ext_vector_type(2)));
+class Vectors : public MultiVertex {
+public:
+  Input<Vector<float, VectorLayout::ONE_PTR, 8>> in;
+  Output<Vector<float>> out;
+  Output<Vector<unsigned>> drawn;
+  bool compute(unsigned worker) {
+    drawn[worker] = __builtin_ipu_urand32();
+    if (worker)
+      return true;
+    const pair *pairs = (const pair *)&in[0];
+    float2 both = {pairs[0].x + pairs[1].x, pairs[0].y * 2};
+    both = both * both + 1.f;
+    out[0] = both.x;
+    out[1] = both[1];
+    out[2] = __builtin_ipu_max(both.x, both.y) + __builtin_ipu_f16tof32(__builtin_ipu_f32tof16(0.1f));
+    out[3] = __builtin_ipu_exp(float2{0.f, 1.f}).y + float((both > 20.f).y);
+    return true;
+  }
+};
+)";
+
+void vectors() {
+  const Device device = smallDevice(1, 40);
+  Graph graph(device);
+  std::stringstream text(vectorCodelets);
+  graph.addCodelets(text);
+  const Tensor in = graph.addConstant<float>(FLOAT, {4}, {1, 2, 3, 4}), out = graph.addVariable(FLOAT, {40, 4}, "out");
+  const Tensor drawn = graph.addVariable(UNSIGNED_INT, {40, 6}, "drawn");
+  graph.setTileMapping(in, 0);
+  const auto cs = graph.addComputeSet("vectors");
+  for (unsigned tile = 0; tile < 40; ++tile) {
+    const auto v = graph.addVertex(cs, "Vectors", {{"in", in}, {"out", out[tile]}, {"drawn", drawn[tile]}});
+    graph.setTileMapping(v, tile);
+    map(graph, {out[tile], drawn[tile]}, tile);
+  }
+  graph.createHostRead("out", out);
+  graph.createHostRead("drawn", drawn);
+  Engine engine(graph, Repeat(2, Execute(cs)));
+  engine.loadAndRun(device);
+  std::vector<float> values(160);
+  engine.readTensor("out", values.data());
+  std::cout.precision(9);
+  show(std::vector<float>(values.begin(), values.begin() + 4));
+  show(readBack<unsigned>(engine, "drawn", 240));
+}
+
+/// Profiles by the calls of older programs and by the analysis library.
+void reports(const std::string &folder) {
+  const Device device(Target::createIPUTarget(1, 4, "IPU-POD16").getNumTiles() == 4 ? smallDevice() : smallDevice(1, 1));
+  {
+    Graph graph(device);
+    graph.addCodelets(CODELETS);
+    const Tensor t = graph.addVariable(FLOAT, {4}, VariableMappingMethod::LINEAR, "t");
+    const auto v = graph.addVertex(graph.addComputeSet("a"), "Scale", {{"data", t}});
+    graph.addComputeSet("b");
+    graph.setTileMapping(v, 0);
+    Engine engine(graph, Sequence(), {{"autoReport.all", "true"}, {"autoReport.directory", folder}});
+    engine.loadAndRun(device);
+    std::stringstream json;
+    serializeToJSON(json, engine.getExecutionProfile());
+    std::cout << json.str();
+  }
+  const pva::Report report = pva::openReport(folder + "/profile.pop");
+  const pva::Graph &graph = report.compilation().graph();
+  std::cout << graph.numComputeSets() << " " << graph.numVars() << " " << graph.numVertices() << " " << graph.numEdges() << " "
+            << report.compilation().target().numTiles() << " " << report.poplarVersion().string() << "\n";
+  std::ofstream(folder + "/other.pop") << "{}";
+  for (const char *name : {"/other.pop", "/missing.pop"})
+    try {
+      pva::openReport(folder + name);
+    } catch (const std::runtime_error &) {
+      std::cout << "refused\n";
+    }
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
   return runScenario({{"lif", lif}, {"pipeline", pipeline}, {"replicas", replicas}, {"estimates", estimates},
-                      {"collatz", [&] { collatz(std::atoi(argv[2])); }}, {"options", [&] { options(argv[2]); }}},
+                      {"collatz", [&] { collatz(std::atoi(argv[2])); }}, {"options", [&] { options(argv[2]); }},
+                      {"vectors", vectors}, {"reports", [&] { reports(argv[2]); }}},
                      argc, argv);
 }

@@ -2,9 +2,11 @@
 #include "case.hpp"
 
 #include <gcl/Collectives.hpp>
+#include <popnn/LogSoftmax.hpp>
 #include <popnn/Loss.hpp>
 #include <popnn/NonLinearity.hpp>
 #include <popnn/codelets.hpp>
+#include <poplin/Convolution.hpp>
 #include <poplin/MatMul.hpp>
 #include <poplin/codelets.hpp>
 #include <popops/Cast.hpp>
@@ -225,6 +227,7 @@ void networks() {
   popops::fill(w.graph, right, w.prog, 5);
   const Tensor y = popnn::nonLinearity(w.graph, popnn::NonLinearityType::SOFTMAX, x, w.prog);
   w.show("softmax", y);
+  w.show("logSoftmax", popnn::logSoftmax(w.graph, popops::mul(w.graph, x, 40.f, w.prog), w.prog));
   w.prog.add(popnn::calcLoss(w.graph, y, labels, loss, delta, right, popnn::CROSS_ENTROPY_LOSS));
   w.show("loss", loss);
   w.show("delta", delta);
@@ -384,13 +387,37 @@ void errors(const std::string &name) {
   }
 }
 
+/// Two groups, every transform, its gradient, and the pass back through a plain one.
+void convolutions() {
+  World w;
+  using In = poplin::ConvParams::InputTransform;
+  using Out = poplin::ConvParams::OutputTransform;
+  const poplin::ConvParams params(FLOAT, FLOAT, 2, {5, 6}, {2, 3}, 2, 3, 2, In({0, 1}, {1, 0}, {2, 1}, {1, 2}, {0, 1}, {false, true}),
+                                  In({0, 0}, {0, 0}, {2, 1}, {0, 0}, {1, 0}, {true, false}), Out({1, 0}, {0, 1}, {1, 2}, {0, 1}, {1, 0}));
+  const Tensor x = w.input({2, 4, 5, 6}), k = w.input({2, 3, 2, 2, 3});
+  const Tensor y = poplin::convolution(w.graph, x, k, params, false, w.prog, "conv");
+  w.show("y", y);
+  const Tensor z = w.input(y.shape());
+  w.show("weights", poplin::calculateWeightDeltas(w.graph, z, x, params, w.prog));
+  const poplin::ConvParams plain(FLOAT, 1, {4, 4}, {3, 3}, 2, 3, 1);
+  const Tensor weights = poplin::createWeights(w.graph, plain, "plain"), biases = poplin::createBiases(w.graph, y.slice(0, 3, 1));
+  w.prog.add(Copy(w.input(weights.shape()), weights));
+  w.prog.add(Copy(w.input({3}), biases));
+  Tensor forward = poputil::duplicate(w.graph, poplin::convolution(w.graph, w.input({1, 2, 4, 4}), weights, plain, false, w.prog), w.prog);
+  poplin::addBias(w.graph, forward, biases, w.prog);
+  w.show("forward", forward);
+  const poplin::ConvParams back(FLOAT, FLOAT, 1, {2, 2}, {3, 3}, 3, 2, 1, In({0, 0}, {0, 0}, {1, 1}, {2, 2}, {2, 2}, {false, false}), In(2), Out(2));
+  w.show("back", poplin::convolution(w.graph, forward, weights, back, true, w.prog));
+  w.run();
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
   const auto number = [&](int i) { return unsigned(std::atoi(argv[i])); };
   return runScenario(
       {{"elementwise", elementwise}, {"integers", integers}, {"halves", halves}, {"reductions", reductions}, {"slices", slices},
-       {"loops", loops}, {"networks", networks}, {"randoms", randoms}, {"cycles", cycles}, {"replicas", replicas},
+       {"loops", loops}, {"networks", networks}, {"convolutions", convolutions}, {"randoms", randoms}, {"cycles", cycles}, {"replicas", replicas},
        {"virtualGraphs", virtualGraphs},
        {"products", [&] { products(number(2), number(3), number(4), number(5)); }},
        {"mapping", [&] { mapping(number(2), number(3), number(4), number(5), argv[6]); }},
