@@ -63,6 +63,34 @@ def convolutional(random):
     return read_out(graph, random, ("grouped", 54), ("strided", 18))
 
 
+def pooled(random):
+    """Maxima that leave windows out, overlap, have padding and stick out; groups, strides, dilation, a loop, values in front."""
+    graph = Graph("pooled")
+    graph.add("x", Input((2, 9, 8)))
+
+    def layer(name, source, convolution, pool, shape, delay=0):
+        if name not in graph.names:
+            graph.add(name, Population(LIF(0.9, 0.4), shape))
+        weights = graph.add(f"{name} from {source}", convolution)
+        graph.connect(source, weights, delay=delay)
+        join(graph, f"{name} maxima of {source}", pool, weights, name)
+
+    layer("a", "x", conv(random, 18, 2, 3, 3, bias=True, padding=((1, 1), (1, 1))), Pool("max", (2, 2)), (18, 4, 4))
+    layer(
+        "a",
+        "a",
+        conv(random, 18, 9, 3, 3, groups=2, padding=((1, 1), (1, 1))),
+        Pool("max", (3, 3), (1, 1), ((1, 1), (1, 1))),
+        (18, 4, 4),
+        1,
+    )
+    layer("b", "a", conv(random, 5, 18, 2, 2, stride=(2, 1), bias=True), Pool("max", (2, 2), (1, 2), ceil=True), (5, 1, 2))
+    layer("b", "x", conv(random, 5, 2, 3, 2, dilation=(1, 3)), Pool("max", (6, 2)), (5, 1, 2), 2)
+    graph.add("c", Population(LIF(0.9, 0.4), (3, 3, 3)))
+    join(graph, "plain", conv(random, 3, 18, 2, 2), "a", "c")
+    return read_out(graph, random, ("b", 10), ("c", 27))
+
+
 def shaping(random):
     """Values that are scaled, cut out, padded, summed and averaged."""
     graph = Graph("shaping")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cpu_projects import QUICK, assert_same_records, assert_same_training, data, opened, wide
-from indexed_nets import choosing, convolutional, sparse_recurrent
+from indexed_nets import choosing, convolutional, pooled, sparse_recurrent
 from nets import delayed, learnable, recurrent
 
 from snnc.backends.cpu.build import build_cpu
@@ -213,7 +213,7 @@ def test_sanitizers_find_nothing(tmp_path, root, library):
         pytest.skip(f"{library} is not installed")
     flags = (*QUICK, SANITIZERS[library], "-fno-sanitize-recover=all", "-fno-openmp")
     arguments = []
-    for make in (delayed, sparse_recurrent, convolutional, choosing, windowed):
+    for make in (delayed, sparse_recurrent, convolutional, pooled, choosing, windowed):
         folder = emit_cpu(program_of(make), tmp_path / make.__name__)
         arguments += [str(folder), str(build_cpu(folder, flags))]
     options = {"ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "halt_on_error=1", "OPENBLAS_NUM_THREADS": "1", "LD_PRELOAD": place}
@@ -227,7 +227,7 @@ def test_sanitizers_find_nothing(tmp_path, root, library):
         check=False,
     )
     assert found.returncode == 0, found.stderr[-4000:]
-    assert "trained 5 networks" in found.stdout
+    assert "trained 6 networks" in found.stdout
 
 
 def test_a_sequence_that_no_memory_holds_is_refused_before_it_is_taken():

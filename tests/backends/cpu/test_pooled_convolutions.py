@@ -5,12 +5,11 @@ import pytest
 from cpu_projects import assert_same_training, data, opened
 from hypothesis import given
 from hypothesis import strategies as st
-from indexed_nets import conv, read_out
-from nets import join
+from indexed_nets import pooled
 
 from snnc.backends.cpu.pooled import with_pooled_convolutions
 from snnc.backends.cpu.storage import Storage
-from snnc.compiler.graph import Graph, Input, Pool, Population
+from snnc.compiler.graph import Population
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
 from snnc.compiler.neurons import LIF
@@ -18,34 +17,6 @@ from snnc.compiler.optimizers import SGD
 from snnc.compiler.step_operations import Convolve, NeuronStep
 from snnc.compiler.surrogates import parse_surrogate
 from snnc.compiler.windows import Windows
-
-
-def pooled(random):
-    """Maxima that leave windows out, overlap, have padding and stick out; groups, strides, dilation, a loop, values in front."""
-    graph = Graph("pooled")
-    graph.add("x", Input((2, 9, 8)))
-
-    def layer(name, source, convolution, pool, shape, delay=0):
-        if name not in graph.names:
-            graph.add(name, Population(LIF(0.9, 0.4), shape))
-        weights = graph.add(f"{name} from {source}", convolution)
-        graph.connect(source, weights, delay=delay)
-        join(graph, f"{name} maxima of {source}", pool, weights, name)
-
-    layer("a", "x", conv(random, 18, 2, 3, 3, bias=True, padding=((1, 1), (1, 1))), Pool("max", (2, 2)), (18, 4, 4))
-    layer(
-        "a",
-        "a",
-        conv(random, 18, 9, 3, 3, groups=2, padding=((1, 1), (1, 1))),
-        Pool("max", (3, 3), (1, 1), ((1, 1), (1, 1))),
-        (18, 4, 4),
-        1,
-    )
-    layer("b", "a", conv(random, 5, 18, 2, 2, stride=(2, 1), bias=True), Pool("max", (2, 2), (1, 2), ceil=True), (5, 1, 2))
-    layer("b", "x", conv(random, 5, 2, 3, 2, dilation=(1, 3)), Pool("max", (6, 2)), (5, 1, 2), 2)
-    graph.add("c", Population(LIF(0.9, 0.4), (3, 3, 3)))
-    join(graph, "plain", conv(random, 3, 18, 2, 2), "a", "c")
-    return read_out(graph, random, ("b", 10), ("c", 27))
 
 
 @pytest.mark.parametrize("surrogate", ["fast_sigmoid:25", "boxcar:0.2"])
