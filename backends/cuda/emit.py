@@ -11,6 +11,7 @@ from snnc.backends.cpu.emit import USUAL_BATCH, USUAL_STEPS, initial_values, pro
 from snnc.backends.cpu.storage import Storage
 from snnc.backends.cpu.tables import table_file
 from snnc.backends.cuda.build import SOURCES
+from snnc.backends.cuda.errors import UnsupportedOnCudaError
 from snnc.backends.cuda.network import network_context
 from snnc.backends.project import Chunk, whole_folder, write_file
 from snnc.backends.safetensors_file import safetensors
@@ -59,7 +60,13 @@ def emit_cuda(
     ------
     ProjectFolderError
         The folder cannot be written.
+    UnsupportedOnCudaError
+        The program cuts gradients.
     """
+    if program.truncate is not None:
+        raise UnsupportedOnCudaError(
+            f"{program.name!r} cuts gradients every {program.truncate} steps; the CUDA program goes back through all of them."
+        )
     storage = Storage(program)
     values = initial_values(program, storage)
     sizes = {"steps": steps or program.steps or USUAL_STEPS, "batch": batch or USUAL_BATCH}

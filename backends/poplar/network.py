@@ -299,8 +299,12 @@ class Network:
         PlanMismatchError
             Blocks or relays do not cover everything once, in order.
         UnsupportedOnPoplarError
-            A weight belongs to several connections, or an output shows an input.
+            A weight belongs to several connections, an output shows an input, or gradients are cut.
         """
+        if self.program.truncate is not None:
+            raise UnsupportedOnPoplarError(
+                f"{self.program.name!r} cuts gradients every {self.program.truncate} steps; the Poplar program goes back through all of them."
+            )
         if {p.id for p in self.plan.populations} != {p.id for p in self.program.populations}:
             raise PlanMismatchError("the plan and the program hold different populations; map this program again.")
         for placed in self.plan.populations:

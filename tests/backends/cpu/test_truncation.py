@@ -4,14 +4,20 @@ import numpy as np
 import pytest
 from cpu_projects import assert_same_training, data, opened
 from nets import delayed, feedback, join, linear
+from poplar_projects import machine
 
 import snnc
 from snnc.backends.cpu.collapse import collapsed
 from snnc.backends.cpu.storage import Storage
+from snnc.backends.cuda.emit import emit_cuda
+from snnc.backends.cuda.errors import UnsupportedOnCudaError
+from snnc.backends.poplar.emit import emit_poplar
+from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.graph import Graph, Input, Output, Population
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
+from snnc.compiler.mapping.mapper import make_plan
 from snnc.compiler.neurons import LI, LIF
 from snnc.compiler.optimizers import SGD
 from snnc.compiler.surrogates import parse_surrogate
@@ -113,3 +119,12 @@ def test_the_option_reaches_the_program_and_other_targets_refuse_it():
             snnc.compile(net, target, loss="ce_mean_membrane", truncate=5)
     with pytest.raises(OptionValueError, match="1 or more"):
         snnc.compile(net, "cpu", loss="ce_mean_membrane", truncate=0)
+
+
+def test_programs_that_cannot_cut_gradients_are_not_emitted(tmp_path):
+    program = lower(recurrent(np.random.default_rng(3)), loss=parse_loss("ce_count"), optimizer=SGD(1e-2), steps=STEPS, truncate=4)
+    with pytest.raises(UnsupportedOnCudaError, match="cuts gradients every 4 steps"):
+        emit_cuda(program, tmp_path / "cuda")
+    with pytest.raises(UnsupportedOnPoplarError, match="cuts gradients every 4 steps"):
+        emit_poplar(program, make_plan(program, machine(20), steps=STEPS, batch=BATCH), tmp_path / "poplar")
+    assert not list(tmp_path.iterdir())
