@@ -303,7 +303,7 @@ class Network:
         """
         if self.program.truncate is not None:
             raise UnsupportedOnPoplarError(
-                f"{self.program.name!r} cuts gradients every {self.program.truncate} steps; the Poplar program goes back through all of them."
+                f"{self.program.name!r} cuts gradients every {self.program.truncate} steps; Poplar programs go back through all of them."
             )
         if {p.id for p in self.plan.populations} != {p.id for p in self.program.populations}:
             raise PlanMismatchError("the plan and the program hold different populations; map this program again.")
