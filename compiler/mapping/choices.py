@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
@@ -33,8 +33,10 @@ class Choice:
     ----------
     cut
         Replicas and column groups.
-    parts, used
-        Cycles of a step (a row for each part of it) and bytes of a tile with 1, 2, … neurons on it, neither ever falling.
+    priced
+        Makes :attr:`parts`, when they are asked for: many cuts need more bytes than there are, and nobody asks.
+    used
+        Bytes of a tile with 1, 2, … neurons on it, never falling.
     limit
         How many bytes of a tile blocks may fill.
     neurons
@@ -42,10 +44,15 @@ class Choice:
     """
 
     cut: Cut
-    parts: Floats
+    priced: Callable[[], Floats]
     used: Ints
     limit: float
     neurons: int
+
+    @cached_property
+    def parts(self) -> Floats:
+        """Cycles of a step (a row for each part of it) with 1, 2, … neurons on a tile, never falling."""
+        return self.priced()
 
     @cached_property
     def cycles(self) -> Ints:
@@ -147,7 +154,7 @@ def _choice(problem: Problem, layer: Layer, cut: Cut, *, even: bool) -> Choice:
     used = most_bytes(problem, held, received_bytes(problem, layer, cut, n)) + code_bytes_estimate(problem, layer, cut)
     return Choice(
         cut,
-        np.maximum.accumulate(step_cycles(problem, layer, cut, n, even=even), axis=1),
+        cache(lambda: np.maximum.accumulate(step_cycles(problem, layer, cut, n, even=even), axis=1)),
         np.maximum.accumulate(used),
         problem.target.tile_bytes,
         layer.neurons,

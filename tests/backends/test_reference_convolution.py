@@ -10,6 +10,7 @@ from graph_oracle import TorchGraph, reduced
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch_windows import composed_pool, convolve, native_pool, pool
+from wide import sampled
 
 from snnc.backends.reference import ReferenceEngine, convolution, pooling, scaling
 from snnc.compiler.errors import WindowError
@@ -134,9 +135,8 @@ def test_pools_and_their_gradients_are_those_of_pytorch(case):
     compare_pool(operation, x, lambda v: pool(operation, v) if half else composed_pool(operation, v, padding))
 
 
-@pytest.mark.parametrize("kind", ["average", "sum", "max"])
-@pytest.mark.parametrize("counted", [True, False])
-@pytest.mark.parametrize("length", range(1, 12))
+@pytest.mark.parametrize(("kind", "counted"), [("average", True), ("average", False), ("sum", True), ("max", True)])
+@pytest.mark.parametrize("length", sampled(range(1, 12), 2))
 def test_every_rounding_up_is_that_of_pytorch(kind, counted, length):
     for kernel in range(1, 6):
         for stride in range(1, 7):

@@ -17,6 +17,7 @@ from snnc.compiler.lower import lower
 from snnc.compiler.mapping import make_plan
 from snnc.compiler.mapping.errors import CapacityError, MappingOptionError
 from snnc.compiler.mapping.gradient_counts import expected_halvings
+from snnc.compiler.mapping.search import EFFORT
 from snnc.compiler.optimizers import SGD
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
@@ -56,7 +57,7 @@ def producers_of(plan: Plan, bus: str, sample: int) -> list[tuple[str, int]]:
     st.one_of(st.none(), st.integers(1, 70)),
 )
 def test_every_partial_product_is_added_once(widths: list[int], batch: int, target: Target, capacity: int | None) -> None:
-    plan = make_plan(chain(*widths), target, steps=5, batch=batch, gradients="windowed", gradient_capacity=capacity, capacity=1)
+    plan = make_plan(chain(*widths), target, steps=5, batch=batch, gradients="windowed", gradient_capacity=capacity, capacity=1, effort=0)
     windowed = [b for b in plan.buses if b.gradient is not None]
     assert len(windowed) == len(widths) - 2, "all but the input and the last layer"
     for bus in windowed:
@@ -87,7 +88,7 @@ def test_no_tile_adds_with_more_vertices_than_it_has_workers_when_jobs_are_few()
 
 def test_the_faster_way_is_taken() -> None:
     spikes = dict.fromkeys(("x0_in", "p0_o0", "p1_o0"), 0.01)
-    given = {"steps": 50, "batch": 16, "mode": "drop", "activity": spikes, "near": {"p0_o0": 0.02, "p1_o0": 0.02}}
+    given = {"steps": 50, "batch": 16, "mode": "drop", "activity": spikes, "near": {"p0_o0": 0.02, "p1_o0": 0.02}, "effort": EFFORT // 8}
     wide = chain(200, 600, 600, 10)
     plans = {way: make_plan(wide, load_target("gc200"), gradients=way, **given) for way in ("dense", "windowed", "auto")}
     assert plans["windowed"].cycles < plans["dense"].cycles

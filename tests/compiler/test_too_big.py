@@ -16,6 +16,7 @@ from wide import sampled
 from snnc.compiler.mapping import knobs, make_plan
 from snnc.compiler.mapping.errors import Knob, TooBigError
 from snnc.compiler.mapping.knobs import IN_FILE, larger_targets
+from snnc.compiler.mapping.search import EFFORT
 from snnc.compiler.optimizers import SGD
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Links, Target
@@ -31,6 +32,8 @@ def tiles(count: int, tile_bytes: int) -> Target:
     return replace(load_target("gc200"), name="small", tiles_per_chip=count, tile_bytes=tile_bytes, links=None)
 
 
+LITTLE = EFFORT // 8
+"""What a knob does is as true of a shorter search."""
 CASES: dict[str, tuple[StepProgram, Target, dict[str, Any]]] = {
     "deep": (chain(700, 1500, 1500, 20), tiles(130, 638_976), {"steps": 20, "batch": 24}),
     "large batch": (w1(), tiles(100, 240_000), {"steps": 60, "batch": 96, "streaming": "off"}),
@@ -49,7 +52,7 @@ CASES: dict[str, tuple[StepProgram, Target, dict[str, Any]]] = {
 
 def refusal(net: StepProgram, target: Target, options: dict[str, Any]) -> TooBigError:
     with pytest.raises(TooBigError) as caught:
-        make_plan(net, target, **options)
+        make_plan(net, target, effort=LITTLE, **options)
     return caught.value
 
 
@@ -87,7 +90,7 @@ def test_every_knob_has_the_effect_that_is_claimed(case: str) -> None:
     for knob in error.knobs:
         changed = turn(*CASES[case], knob)
         if knob.fits:
-            plan = make_plan(changed[0], changed[1], **changed[2])
+            plan = make_plan(changed[0], changed[1], effort=LITTLE, **changed[2])
             assert max(plan.tile_memory) == knob.bytes <= plan.target.tile_bytes
             assert knob.exact
             assert plan.chips_used <= knob.chips
@@ -127,7 +130,7 @@ def test_about_the_largest_batch_that_fits_is_found() -> None:
     fits = []
     for batch in range(1, options["batch"]):
         try:
-            make_plan(net, target, **{**options, "batch": batch})
+            make_plan(net, target, effort=LITTLE, **{**options, "batch": batch})
         except TooBigError:
             continue
         fits.append(batch)
@@ -145,7 +148,7 @@ def test_without_time_what_helps_is_still_named_but_called_approximate() -> None
         assert f"about {knob.bytes:,} bytes" in str(error)
         if knob.fits:
             changed = turn(*CASES["small"], knob)
-            assert max(make_plan(changed[0], changed[1], **changed[2]).tile_memory) <= changed[1].tile_bytes
+            assert max(make_plan(changed[0], changed[1], effort=LITTLE, **changed[2]).tile_memory) <= changed[1].tile_bytes
 
 
 def test_as_data() -> None:
