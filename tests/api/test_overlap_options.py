@@ -8,6 +8,7 @@ import snnc
 from snnc.errors import OptionValueError
 from snnc.inspect import Subject, write
 from snnc.inspect.timeline import whole_step
+from snnc.inspect.view import emulated_host
 from snnc.options import from_data, options, to_data
 from snnc.summary import plan_lines
 
@@ -63,3 +64,12 @@ def test_options_are_kept_and_refused_where_they_mean_nothing():
         with pytest.raises(OptionValueError, match=message):
             options(target, **given)
     assert options("poptorch").overlap_host_io == "auto"
+
+
+def test_nothing_is_called_emulated_before_a_run():
+    plan = estimate(overlap_host_io="on").plan
+    counted = {"host_cycles_last_run": 0.0, "host_cycles_beside_last_run": 0.0, "cycles_last_run": 0.0}
+    assert emulated_host(Subject(plan, {}, counted, None)) is None
+    clock = plan.target.clock_hz
+    ran = {"host_cycles_last_run": 2e-3 * clock, "host_cycles_beside_last_run": 1e-3 * clock, "cycles_last_run": clock}
+    assert emulated_host(Subject(plan, {}, ran, None)) == pytest.approx({"milliseconds": 2.0, "hidden": 1.0})
