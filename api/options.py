@@ -139,6 +139,7 @@ def options(
     seed: int = 0,
     capacity: int | None = None,
     mode: str = "exact",
+    *,
     lr: float | None = None,
     gradient_window: str | float | tuple[float, float] | None = None,
     recompute: str | int = "auto",

@@ -87,7 +87,7 @@ def facts(subject: Subject) -> dict[str, Any]:
 
 
 def emulated_host(subject: Subject) -> dict[str, float] | None:
-    """Milliseconds of the host's transfers in the run that the profile was taken of, and what of them ran beside it; None before any run."""
+    """Milliseconds of the host's transfers in the last run, and what of them ran beside it; None before any run."""
     profile = subject.profile or {}
     if "host_cycles_beside_last_run" not in profile or not profile.get("cycles_last_run"):
         return None
