@@ -278,6 +278,7 @@ class Session:
         OptimizerValuesError
             With `optimizer`: the network was compiled without one.
         """
+        self._check_open()
         kept = optimizer_by_label(self.program, self.engine) if optimizer else {}
         save_weights(path, self.state_dict() | kept)
 

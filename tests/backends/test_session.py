@@ -351,6 +351,7 @@ def nan(array, *index):
         (lambda s: s.fit(X, np.zeros(5, int), learning_rate=-1.0), errors.TrainingOptionError, "-1"),
         (lambda s: s.predict(X, output="z"), errors.UnknownNameError, "has y"),
         (lambda s: (s.close(), s.run(X)), errors.ClosedError, "closed"),
+        (lambda s: (s.close(), s.save("unwritten.safetensors", optimizer=True)), errors.ClosedError, "closed"),
     ],
 )
 def test_wrong_use_is_refused(call, error, text):
