@@ -73,17 +73,16 @@ def split(total: int, parts: int) -> Iterator[tuple[int, int]]:
 
 
 def split_samples(total: int, parts: int) -> Iterator[tuple[int, int]]:
-    """Cut the samples of a tile into `parts`, in twos where that makes no part larger: two samples are one aligned load."""
-    step = int(sample_step(total, parts))
+    """Cut the samples of a tile into `parts`, an even number in twos if that leaves no part empty: two samples are one aligned load."""
+    step = 2 if total % 2 == 0 and 2 * parts <= total else 1
     for first, count in split(total // step, parts):
         yield step * first, step * count
 
 
-def sample_step(samples: Any, parts: Any) -> Ints:
-    """2 where :func:`split_samples` cuts in twos, else 1: twos fill a largest part of an even number, and leave no part empty."""
-    n = np.asarray(samples)
-    found: Ints = 1 + ((n % 2 == 0) & (ceil_div(n, parts) % 2 == 0) & (n >= 2 * parts))
-    return found
+def largest_share(samples: Any, parts: Any) -> Any:
+    """Samples of the largest part that :func:`split_samples` makes."""
+    twos = (np.asarray(samples) % 2 == 0) & (2 * np.asarray(parts) <= samples)
+    return np.where(twos, 2 * ceil_div(samples // 2, parts), ceil_div(samples, parts))
 
 
 def neurons_per_tile(neurons: int, tiles: int) -> Ints:

@@ -1,4 +1,4 @@
-"""Samples of a tile that workers share unevenly: parts that begin at odd samples, which source gradients load one by one."""
+"""Samples of a tile that workers share unevenly, in twos: source gradients load two at a time."""
 
 import numpy as np
 import pytest
@@ -17,10 +17,10 @@ def whole_populations(problem):
     yield Placement(tuple(TileRange((i,), neurons_per_tile(layer.neurons, 1), ((0, problem.batch),), 1) for i, layer in layers), 1)
 
 
-def test_parts_that_begin_at_odd_samples_train_as_the_reference_in_the_cycles_predicted():
+def test_parts_of_several_sizes_train_as_the_reference_in_the_cycles_predicted():
     graph = deep(np.random.default_rng(3), (10, 13))
     case = Windowed(graph, machine(20), batch=16, gradients="dense", window=None, placer=whole_populations)
-    assert [(b.sample, b.samples) for b in case.plan.populations[0].blocks] == [(0, 3), (3, 3), (6, 3), (9, 3), (12, 2), (14, 2)]
+    assert [(b.sample, b.samples) for b in case.plan.populations[0].blocks] == [(0, 4), (4, 4), (8, 2), (10, 2), (12, 2), (14, 2)]
     assert case.worst_error() <= 1e-5
     engine = case.open()
     engine.train_batch(*case.data(0), 0.0)
