@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-from snnc.benchmarks.cpu.rows import over_own, same
+from snnc.benchmarks.cpu.grouped import Row, grouped
+from snnc.benchmarks.cpu.rows import over_own
 from snnc.benchmarks.cuda.command import MEASURED
 
-Row = Mapping[str, Any]
-WIDTH: Final = 128
 _RIGHT: Final = ("ms", "p10", "p90", "samples/s", "time/snnc", "bound ms", "over bound", "device MB", "loss")
 
 
 def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, str], width: int | None = None) -> list[str]:
     """Print the rows by workload, the fastest first, then what was left out and why, the machine, and how to read the columns."""
-    from rich.console import Console
-
-    console = Console(file=io.StringIO(), width=max(width or WIDTH, WIDTH), color_system=None, highlight=False)
-    if rows:
-        console.print(_table(rows))
-    assert isinstance(console.file, io.StringIO)
-    text = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    heads = {head: head in (*_RIGHT, "B") for head in ("workload", "B", "engine", "mode", "variant", *_RIGHT)}
+    text = grouped(rows, heads, _name, lambda row: _cells(rows, row), width)
     text += [*dict.fromkeys(f"{r['engine']}: {r['note']}" for r in rows if r["note"])]
     text += [f"left out: {_name(r)}, {r['engine']} {r['mode']}: {r['reason']}" for r in left_out]
     text.append("; ".join(f"{key} {value}" for key, value in machine.items()))
@@ -31,24 +24,6 @@ def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, st
         "device MB: measured, what the process took of the device's memory"
     )
     return text
-
-
-def _table(rows: Sequence[Row]) -> Any:
-    from rich.table import Table
-
-    table = Table(show_edge=False, pad_edge=False, box=None)
-    for head in ("workload", "B", "engine", "mode", "variant", *_RIGHT):
-        table.add_column(head, justify="right" if head in (*_RIGHT, "B") else "left", no_wrap=True)
-    seen: list[str] = []
-    for row in rows:
-        if _name(row) in seen:
-            continue
-        if seen:
-            table.add_section()
-        seen.append(_name(row))
-        for one in sorted((r for r in rows if same(r, row)), key=lambda r: float(r["ms_median"])):
-            table.add_row(*_cells(rows, one))
-    return table
 
 
 def _cells(rows: Sequence[Row], row: Row) -> list[str]:
