@@ -91,6 +91,13 @@ class Load:
         """Tile cycles of the tile that takes longest, in the mean over iterations."""
         return float(self._alike.makespans.max(axis=0, initial=0.0).mean())
 
+    def first(self, *, backward: bool) -> float:
+        """Tile cycles of the tile that takes longest in the first iteration that runs, where that is among those looked at."""
+        spans = self._alike.makespans.max(axis=0, initial=0.0)
+        each = self.problem.schedule.iterations(self.problem.steps)
+        mine = self.chosen % each == (each - 1 if backward else 0)
+        return float(spans[mine].mean()) if len(spans) == len(mine) and mine.any() else self.busiest
+
     @property
     def busiest_tile(self) -> int:
         """The tile that takes longest in the mean."""
