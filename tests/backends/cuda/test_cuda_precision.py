@@ -4,13 +4,13 @@ import subprocess
 
 import numpy as np
 import pytest
+from bfloat16 import rounded
 from cpu_projects import assert_same_records, data
 from cuda_projects import opened, program_of
 from hypothesis import given
 from hypothesis import strategies as st
 from nets import dense
 
-import snnc
 from snnc.backends.cuda.build import build_cuda, nvcc, resources
 from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.errors import NvccMissingError
@@ -20,13 +20,6 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
 from snnc.compiler.optimizers import SGD
 from snnc.compiler.step_operations import DenseInputGradient
-from snnc.errors import OptionValueError
-
-
-def rounded(x):
-    """The nearest bfloat16 of each number, ties to even."""
-    bits = np.ascontiguousarray(x, np.float32).view(np.uint32).astype(np.uint64)
-    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16 << 16).astype(np.uint32).view(np.float32)
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False, min_value=-(2.0**100), max_value=2.0**100))
@@ -86,14 +79,6 @@ def test_rounding_is_seen_and_small():
         found = engine.gradients()
     errors = [np.linalg.norm(found[n] - g) / np.linalg.norm(g) for n, g in reference.gradients().items() if np.linalg.norm(g) > 0]
     assert 1e-4 < max(errors) < 2e-2
-
-
-def test_only_a_gpus_program_rounds():
-    net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
-    with pytest.raises(OptionValueError, match="computes in float32"):
-        snnc.compile(net, target="cpu", precision="bfloat16")
-    with pytest.raises(OptionValueError, match="one of float32, bfloat16"):
-        snnc.compile(net, target="cuda", precision="float8")
 
 
 @pytest.mark.wide
