@@ -26,6 +26,8 @@ FIXED: Final = (
     "teams.hpp",
     "sources.hpp",
     "events.hpp",
+    "spikes.hpp",
+    "half.hpp",
     "products.hpp",
     "gradients.hpp",
     "wiring.hpp",
