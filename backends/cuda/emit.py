@@ -22,6 +22,7 @@ FIXED: Final = (
     "cuda_on_host.hpp",
     "device.hpp",
     "memory.hpp",
+    "uploads.hpp",
     "launch.hpp",
     "teams.hpp",
     "sources.hpp",
