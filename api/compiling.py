@@ -123,9 +123,9 @@ def compile(
         On the processor and the reference: truncated backpropagation through time. What steps that are a multiple of this number carry
         over from the step before counts as a constant, as after PyTorch's ``detach``; the loss still reads every step.
     precision
-        On a GPU and on the processor: ``"bfloat16"`` rounds the factors of the dense backward products, which then run on tensor cores
-        or on what the processor has for such products. On the processor it also halves what is kept of all steps, and dense weights are
-        read as bfloat16 in the forward pass. Sums, states and what the optimiser changes are float32.
+        On a GPU and on the processor: ``"bfloat16"`` rounds the factors of dense products, which then run on tensor cores or on what the
+        processor has for such products, and what the backward pass reads of the past. The processor reads dense weights as bfloat16 and
+        multiplies spikes with them exactly. On a GPU also ``"float16"``. Sums, states and what the optimiser changes are float32.
 
     Raises
     ------

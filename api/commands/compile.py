@@ -75,7 +75,7 @@ def compile_(
         str,
         typer.Option(
             "--precision",
-            help="Targets cpu, cuda: float32, or bfloat16 factors of dense products and (cpu) histories.",
+            help="Targets cpu, cuda: float32, or bfloat16 (cuda also float16) factors of dense products and past.",
         ),
     ] = "float32",
     data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to measure how often neurons fire.")] = None,

@@ -182,4 +182,5 @@ def _dealt(cycles: Floats, workers: int, most: int) -> Floats:
         return found
     even = cycles.sum(axis=1) / workers
     over = found.sum(axis=1, keepdims=True) / np.maximum(even[:, some].sum(axis=1, keepdims=True), 1.0)
-    return np.maximum(cycles.max(axis=1), even * over)
+    dealt: Floats = np.maximum(cycles.max(axis=1), even * over)
+    return dealt
