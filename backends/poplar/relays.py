@@ -195,7 +195,11 @@ def _tell_iteration(net: Network, assembly: Assembly, store: Store) -> None:
     name = store.buffer
     made = f'layout.relay_numbers({name}_relays, poplar::INT, "{name}_iteration")'
     iteration = assembly.variable("Parts", f"{name}_iteration", made, "the iteration k")
-    fields = (scalar("Input", "int", "from", "second_clock[r.tile]"), scalar("Output", "int", "to", f"{iteration}[r.index][0]"), integer("add", 1))
+    fields = (
+        scalar("Input", "int", "from", "second_clock[r.tile]"),
+        scalar("Output", "int", "to", f"{iteration}[r.index][0]"),
+        integer("add", 1),
+    )
     comment = f"{store.owner}: the iteration, for what is shown in the next one"
     assembly.loop("clocks", VertexLoop(comment, "Relay", "r", f"{name}_relays", "forward_neurons", "Clock", "r.tile", fields))
 

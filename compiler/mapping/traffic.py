@@ -168,8 +168,8 @@ class Layout:
     @cached_property
     def clock_tiles(self) -> Ints:
         """The first tile of each chip that computes: it counts iterations for the others."""
-        last = max(max(int(where.tiles.max()) for where in self.placement.ranges), max(r.tile for some in self.relays.values() for r in some))
-        found: Ints = self.problem.target.tiles_per_chip * np.arange(self.chip_of(last) + 1)
+        last = [int(where.tiles.max()) for where in self.placement.ranges] + [r.tile for some in self.relays.values() for r in some]
+        found: Ints = self.problem.target.tiles_per_chip * np.arange(self.chip_of(max(last)) + 1)
         return found
 
     @property
