@@ -123,8 +123,8 @@ def compile(
         On the processor and the reference: truncated backpropagation through time. What steps that are a multiple of this number carry
         over from the step before counts as a constant, as after PyTorch's ``detach``; the loss still reads every step.
     precision
-        On a GPU: ``"bfloat16"`` and ``"float16"`` round the factors of dense products, which then run on tensor cores where they are
-        dense, and what the backward pass reads of the past; sums, states and parameters are float32.
+        On a GPU: ``"bfloat16"`` rounds the factors of dense backward products, which then run on tensor cores; ``"float16"`` those of
+        forward products too, and what the backward pass reads of the past, at half the memory. Sums, states and parameters are float32.
 
     Raises
     ------

@@ -29,6 +29,7 @@ from snnc.backends.segmented_engine import SegmentedEngine
 from snnc.compiler.graph import Kind, Output
 from snnc.compiler.lower import lower
 from snnc.compiler.optimizers import SGD
+from snnc.compiler.plan import Precision
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiler.surrogates import parse_surrogate
@@ -55,7 +56,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         ``"cpu"`` or ``"cuda"``.
     output
         Which output, where there are several.
-    surrogate, gradient_window, steps, dt, input_kind, memory, threads
+    surrogate, gradient_window, steps, dt, input_kind, memory, threads, precision
         As for :func:`snnc.compile`.
     input_gradients
         Compile the gradient of the inputs too, for layers in front of this one. Inputs then are values.
@@ -90,6 +91,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         memory: str | int | None = None,
         threads: int | None = None,
         input_gradients: bool = False,
+        precision: Precision = "float32",
     ) -> None:
         super().__init__()
         graph = as_graph(model, dt=dt, input_kind="values" if input_gradients else input_kind)
@@ -110,7 +112,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         )
         on_device = target == CUDA and not os.environ.get(CHECK_ON_HOST)
         self._device = torch.device("cuda", torch.cuda.current_device()) if on_device else torch.device("cpu")
-        self._engine = _opened(self, target, threads, parse_memory(memory))
+        self._engine = _opened(self, target, threads, parse_memory(memory), precision)
         ids = {p.label: p.id for p in self.program.populations}
         self._input_adjoints = {i.id: f"d_{ids[relays[i.label]]}" for i in self.program.inputs if i.label in relays}
         self._output = next(o for o in self.program.outputs if o.id == self.program.loss_output)
@@ -159,7 +161,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         for info in infos:
             value = by_name[info.label]
             if isinstance(value, torch.Tensor):
-                if value.device.type != self._device.type:
+                if value.device != self._device:
                     there = str(self._device)
                     raise TorchTensorError(
                         f"the input {info.label!r} is on {value.device}; the module runs on {there}: give it .to({there!r})."
@@ -259,12 +261,14 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         return (None, None, *inputs, *(gradients.get(name) for name in module._places))
 
 
-def _opened(owner: Module, target: str, threads: int | None, memory: int | None) -> SegmentedEngine:
+def _opened(owner: Module, target: str, threads: int | None, memory: int | None, precision: Precision) -> SegmentedEngine:
     """Build the program in a folder that is deleted with `owner`."""
     folder = Path(tempfile.mkdtemp(prefix="snnc-torch-"))
     weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
     if target == CPU:
+        if precision != "float32":
+            raise OptionValueError(f"precision {precision!r} is for the target {CUDA!r}; {CPU!r} computes in float32.")
         return open_cpu(emit_cpu(owner.program, folder / "project"), threads, memory)
     if target == CUDA:
-        return open_cuda(emit_cuda(owner.program, folder / "project"), memory, owner._device.index)
+        return open_cuda(emit_cuda(owner.program, folder / "project", precision=precision), memory, owner._device.index)
     raise OptionValueError(f"a module runs on the target {CPU!r} or {CUDA!r}, not on {target!r}.")
