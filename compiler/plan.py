@@ -209,6 +209,8 @@ class Phase:
         The tile that decides `compute`.
     waits
         Whether all tiles of all chips wait for each other: a decision, an exchange between chips, a copy from or to streaming memory.
+    first
+        What its first run computes, in predicted cycles; None: as all others.
     """
 
     name: str
@@ -220,11 +222,17 @@ class Phase:
     bytes_in: int
     busiest_tile: int
     waits: bool = False
+    first: float | None = None
 
     @property
     def cycles(self) -> float:
         """Predicted cycles of one run."""
         return self.compute + self.sync + self.exchange
+
+    @property
+    def first_cycles(self) -> float:
+        """Predicted cycles of the first run."""
+        return self.cycles if self.first is None else self.first + self.sync + self.exchange
 
 
 @dataclass(frozen=True)

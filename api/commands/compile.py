@@ -73,7 +73,10 @@ def compile_(
     ] = None,
     precision: Annotated[
         str,
-        typer.Option("--precision", help="Target cuda: float32; bfloat16 backward products; float16 dense products and past."),
+        typer.Option(
+            "--precision",
+            help="Targets cpu, cuda: float32, or bfloat16 dense products (cuda: backward ones); cuda: float16 products and past.",
+        ),
     ] = "float32",
     data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to measure how often neurons fire.")] = None,
     input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,

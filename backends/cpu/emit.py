@@ -23,10 +23,12 @@ from snnc.backends.native import ABI_VERSION, PROJECT_FORMAT, SHARED_SOURCES
 from snnc.backends.project import Chunk, whole_folder, write_file
 from snnc.backends.safetensors_file import safetensors
 from snnc.compiler.graph import Array
-from snnc.compiler.step_operations import ConvolveInputGradient, DenseInputGradient
+from snnc.compiler.plan import Precision
+from snnc.compiler.step_operations import ConvolveInputGradient, Dense, DenseInputGradient
 from snnc.compiler.step_program import StepProgram
 
 FIXED: Final = (
+    "bfloat16.hpp",
     "vectors.hpp",
     "threads.hpp",
     "values.hpp",
@@ -57,7 +59,9 @@ USUAL_BATCH: Final = 32
 """What a session starts with where nobody said; it takes any other."""
 
 
-def emit_cpu(program: StepProgram, folder: Path, steps: int | None = None, batch: int | None = None) -> Path:
+def emit_cpu(
+    program: StepProgram, folder: Path, steps: int | None = None, batch: int | None = None, precision: Precision = "float32"
+) -> Path:
     """Write the project of `program` to `folder`, whole or not at all.
 
     Parameters
@@ -68,6 +72,8 @@ def emit_cpu(program: StepProgram, folder: Path, steps: int | None = None, batch
         Where.
     steps, batch
         What a session starts with; it takes any number of either.
+    precision
+        Of what the backward pass reads of all steps, and of dense weights as connections read them; sums are float32.
 
     Raises
     ------
@@ -75,7 +81,7 @@ def emit_cpu(program: StepProgram, folder: Path, steps: int | None = None, batch
         The folder cannot be written.
     """
     program, pooled = with_pooled_convolutions(program)
-    storage = Storage(program, pooled)
+    storage = Storage(program, pooled, precision)
     values = initial_values(program, storage)
     sizes = {"steps": steps or program.steps or USUAL_STEPS, "batch": batch or USUAL_BATCH}
     context, tables = network_context(storage, values, sizes)
@@ -123,12 +129,16 @@ def initial_values(program: StepProgram, storage: Storage) -> dict[str, Array]:
     return found
 
 
-def _fixed_bytes(program: StepProgram) -> int:
-    """Bytes of parameters, their moments, one gradient each, and the copies that the backward pass reads."""
+def _fixed_bytes(storage: Storage) -> int:
+    """Bytes of parameters, their moments, one gradient each, and the copies that the passes read."""
+    program = storage.program
     learned = {u.parameter for u in program.update}
-    copied = {op.weight for op in program.backward if isinstance(op, DenseInputGradient | ConvolveInputGradient)}
-    return 4 * sum(
-        p.value.size * (1 + (name in learned) * (1 + len(moments(program.optimizer))) + (name in copied))
+    copies = {op.weight: 4 for op in program.backward if isinstance(op, DenseInputGradient | ConvolveInputGradient)}
+    if storage.precision == "bfloat16":
+        packed = {op.weight for op in program.backward if isinstance(op, DenseInputGradient)}
+        copies |= {op.weight: 2 + 2 * (op.weight in packed) for op in program.forward if isinstance(op, Dense)}
+    return sum(
+        p.value.size * (4 * (1 + (name in learned) * (1 + len(moments(program.optimizer)))) + copies.get(name, 0))
         for name, p in program.parameters.items()
     )
 
@@ -146,7 +156,7 @@ def project_description(storage: Storage, sizes: dict[str, int], digests: dict[s
         "fixed_steps": program.steps,
         "bytes_per_step": storage.bytes_per_step(),
         "memory": {
-            "fixed": _fixed_bytes(program),
+            "fixed": _fixed_bytes(storage),
             "history": storage.history_bytes,
             "checkpoint": storage.checkpoint_bytes,
             "listed": storage.listed_neurons,

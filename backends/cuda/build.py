@@ -16,7 +16,6 @@ from typing import Final
 from snnc.backends.cuda.errors import CHECK_ON_HOST, NvccMissingError
 from snnc.backends.emulator.objects import all_of, compiled, headers_of, source_key
 from snnc.backends.emulator.toolchain import (
-    cache_dir,
     common_flags,
     compiler,
     compiler_version,
@@ -24,9 +23,7 @@ from snnc.backends.emulator.toolchain import (
     first_errors,
     kept,
     machine_id,
-    publish,
     run_compiler,
-    scratch_beside,
 )
 from snnc.compiler.errors import BuildError
 
@@ -84,16 +81,12 @@ def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Pa
     """
     folder = Path(folder)
     command = [*nvcc(), *FLAGS, f"-arch={architecture}", *flags]
-    target = cache_dir() / f"cuda-{digest([*command, compiler_version(command[:1]), *_contents(folder)])}"
-    if not (target / LIBRARY).exists():
-        scratch = scratch_beside(target)
-        try:
-            said = _run([*command, "-shared", *(str(folder / name) for name in SOURCES), "-o", str(scratch / LIBRARY)])
-            (scratch / RESOURCES).write_text(said)
-            publish(scratch, target)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    return target / LIBRARY
+
+    def build(to: Path) -> None:
+        sources = (str(folder / name) for name in SOURCES)
+        (to / RESOURCES).write_text(_run([*command, "-shared", *sources, "-o", str(to / LIBRARY)]))
+
+    return kept(f"cuda-{digest([*command, compiler_version(command[:1]), *_contents(folder)])}", LIBRARY, build)
 
 
 def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:

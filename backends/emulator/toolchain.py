@@ -12,9 +12,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import lru_cache
 from pathlib import Path
+
+from snnc.backends.emulator.trim import trim
 
 EMULATOR = Path(__file__).resolve().parent
 
@@ -155,11 +157,16 @@ def kept(name: str, file: str, build: Callable[[Path], None], shared: bool = Fal
     shared
         Whether others are likely to want the same at the same time: one builds it, and they wait.
     """
-    target = cache_dir() / name
+    cache = cache_dir()
+    target = cache / name
     if not (target / file).exists():
         with alone(target) if shared else nullcontext():
             if not (target / file).exists():
                 _fill(target, build)
+        trim(cache)
+    else:
+        with suppress(OSError):  # the cache may be one that is only read
+            os.utime(target)
     return target / file
 
 

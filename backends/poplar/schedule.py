@@ -6,6 +6,7 @@ import math
 from typing import Final
 
 from snnc.backends.moments import moments
+from snnc.backends.poplar.clocks import clock, set_clock
 from snnc.backends.poplar.gradient_windows import REDUCE
 from snnc.backends.poplar.indexed import SHARED_SUMS
 from snnc.backends.poplar.losses import loss_sets
@@ -25,15 +26,14 @@ _TILE: Final = "0"
 
 
 def add_clocks(net: Network, assembly: Assembly) -> None:
-    """Two counters take turns, so that none is read and written in one compute set."""
+    """Two counters of each IPU take turns, so that none is read and written in one compute set."""
     for name in ("first_clock", "second_clock"):
-        assembly.variable("Tensor", name, f'layout.on_tile(poplar::INT, {{}}, "{name}", {_TILE})', "the iteration k")
+        assembly.variable("OnIpus", name, f'layout.on_ipus("{name}", IPUS)', "the iteration k")
     forward = (JOIN if net.fused else "relay_forward", "forward_neurons", 1)
     sets = [forward] + ([("relay_backward", "backward_neurons", -1)] if net.training else [])
     for first, second, step in sets:
         for compute_set, source, target, add in ((first, "first_clock", "second_clock", 0), (second, "second_clock", "first_clock", step)):
-            fields = (scalar("Input", "int", "from", source), scalar("Output", "int", "to", target), integer("add", add))
-            assembly.loop("clocks", VertexLoop(f"{compute_set}", *_ONE, compute_set, "Clock", _TILE, fields))
+            assembly.loop("clocks", clock(compute_set, source, target, add))
     if net.rounds:
         _add_decide(net, assembly, "forward")
     if net.backward_rounds:
@@ -154,24 +154,25 @@ def _forward(net: Network, assembly: Assembly) -> list[str]:
         'initial_states.end(forward, "F0 initial states");',
     ]
     if net.fused:
-        iterations = ", ".join(f"{buffer}_iteration.all" for buffer in net.stores)
+        iterations, zeros = (", ".join(name.format(buffer) for buffer in net.stores) for name in ("{}_iteration.all", "zero.at({}_relays)"))
         return [
+            "const OnIpus zero = layout.on_ipus(0, IPUS);",
             f"const Tensor iterations = poplar::concat(std::vector<Tensor>{{{iterations}}});",
+            f"const Tensor zeros = poplar::concat(std::vector<Tensor>{{{zeros}}});",
             *loaded,
-            "forward.add(Sequence{Copy(constant(0), first_clock),",
-            '                     Copy(constant(0).expand({0}).broadcast(iterations.numElements(), 0), iterations, false, "F0 counters"),',
+            'forward.add(Sequence{Copy(zero.all, first_clock.all), Copy(zeros, iterations, false, "F0 counters"),',
             f"                     Repeat({net.forward_iterations}, forward_step)}});",
         ]
     if not net.plan.segment:
         return [
             *loaded,
-            "forward.add(Sequence{Copy(constant(0), first_clock), Repeat(ITERATIONS, forward_step)});",
+            f"forward.add(Sequence{{{set_clock('first_clock', '0')}, Repeat(ITERATIONS, forward_step)}});",
         ]
     load, save = _load(net), [f"Execute({SAVE})"] if net.plan.segments.reruns else []
     row = {"boundaries": [move_row(NEXT_ROW), "to_streaming"], "history": ["to_streaming", move_row(NEXT_ROW)]}.get(net.plan.streamed, [])
     start = [f"Copy(constant(0), {ROW})"] if row else []
     first = ", ".join([*load, "Repeat(SEGMENT, forward_step)", *save, *row])
-    begin = ", ".join(["load_inputs", *fetched(net, "forward"), "Copy(constant(SEGMENT), second_clock)", f"Execute({RESTORE})", *start])
+    begin = ", ".join(["load_inputs", *fetched(net, "forward"), set_clock("second_clock", "SEGMENT"), f"Execute({RESTORE})", *start])
     return [
         f"const Sequence first_run{{{first}}};",
         *handed,
@@ -197,9 +198,9 @@ def _backward(net: Network, assembly: Assembly) -> list[str]:
     if not net.plan.segment:
         return [
             *_begun(assembly, "backward"),
-            "backward.add(Sequence{Copy(constant(ITERATIONS - 1), first_clock), Repeat(ITERATIONS, backward_step)});",
+            f"backward.add(Sequence{{{set_clock('first_clock', 'ITERATIONS - 1')}, Repeat(ITERATIONS, backward_step)}});",
         ]
-    turn, counted = "Copy(second_clock, first_clock)", counters(net)
+    turn, counted = "Copy(second_clock.all, first_clock.all)", counters(net)
     row = [move_row(ROW_BEFORE), "from_streaming"] if net.plan.segments.rows else []
     again = [f"Execute({RESTORE})", *_load(net), "Repeat(SEGMENT, forward_step)", turn] if net.plan.segments.reruns else []
     lines = [

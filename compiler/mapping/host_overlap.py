@@ -162,7 +162,7 @@ def _fewest(plan: Plan, program: StepProgram) -> int:
 def _guess(plan: Plan, program: StepProgram, number: int) -> float:
     """Seconds of a step with `number` tiles of each chip set aside, before anything is mapped anew."""
     grown = 1.0 if number <= free_tiles(plan) else plan.target.tiles_per_chip / (plan.target.tiles_per_chip - number)
-    phases = tuple(replace(p, compute=p.compute * grown, exchange=p.exchange * grown) for p in plan.phases)
+    phases = tuple(replace(p, compute=p.compute * grown, first=None, exchange=p.exchange * grown) for p in plan.phases)
     return with_overlap(replace(plan, phases=phases), program, number, guess=True).seconds_with_host
 
 
@@ -220,7 +220,7 @@ def _until_wait(phases: Sequence[Phase]) -> float:
     for _, group in groupby(phases, key=lambda p: p.part):
         some = list(group)
         if any(p.waits for p in some):
-            return cycles + sum(p.cycles for p in _before(some))
+            return cycles + sum(p.first_cycles for p in _before(some))
         cycles += sum(p.runs * p.cycles for p in some)
     return cycles
 

@@ -37,7 +37,6 @@ from snnc.compiler.mapping.traffic import (
     losses_to_one_tile,
     masks_to_relays,
     records_to_loss,
-    send_to_all,
     windows_to_blocks,
     with_clock,
 )
@@ -111,20 +110,22 @@ def _fused_steps(layout: Layout) -> tuple[Step, ...]:
     runs = problem.schedule.iterations(problem.steps)
     windows, both = relay_load(layout, "windows"), block_load(layout, "forward")
     add_relays(layout, windows, "shown")
-    windows.add(0, problem.target.vertex_start_cycles + CLOCK)
+    windows.add(layout.clock_tiles, problem.target.vertex_start_cycles + CLOCK)
     _add_mask_copies(layout, windows)
     add_relays(layout, both, "masks")
     relays = np.array([relay.tile for some in layout.relays.values() for relay in some])
     both.add(relays, problem.target.vertex_start_cycles + CLOCK)
     moved, counted = with_clock(layout, masks_to_relays(layout)), Traffic.none(problem)
     moved.merge(windows_to_blocks(layout))
-    tiles, number = np.unique(relays[relays != 0], return_counts=True)
-    send_to_all(layout, counted, 0, tiles, FLOAT)
-    counted.add(tiles, FLOAT * (number - 1), number - 1)
+    homes = layout.clock_tiles
+    tiles, number = np.unique(relays[~np.isin(relays, homes)], return_counts=True)
+    counted.add(tiles, FLOAT * number, number)
+    counted.sent[homes[np.unique(tiles // problem.target.tiles_per_chip)]] += FLOAT
+    at_home = int(np.bincount(relays, minlength=problem.target.tiles)[homes].max())
     return (
         *_initial_states(layout),
         _clock_copy(layout, "forward: start", "forward"),
-        Step("forward: counters", "forward", 1, Load(problem), counted, local=local_copy_cycles(FLOAT * int(np.sum(relays == 0)))),
+        Step("forward: counters", "forward", 1, Load(problem), counted, local=local_copy_cycles(FLOAT * at_home)),
         Step("forward: windows", "forward", runs, windows, nothing),
         Step("forward: neurons", "forward", runs, both, moved),
     )
@@ -202,7 +203,7 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Step:
         cycles = boundary_cycles(problem, source, np.array([relay.samples for relay in relays]))
         load.add(np.array([relay.tile for relay in relays]), cycles)
     if name.endswith("restore"):
-        load.add(0, problem.target.vertex_start_cycles + CLOCK)
+        load.add(layout.clock_tiles, problem.target.vertex_start_cycles + CLOCK)
     return Step(name, part, runs, load, clock_to_boundaries(layout))
 
 
@@ -246,6 +247,7 @@ def phase(layout: Layout, step: Step) -> Phase:
         bytes_in=int(max(traffic.received.max() for traffic in exchanges)),
         busiest_tile=step.load.busiest_tile,
         waits=step.decisions > 0 or step.row is not None or any(traffic.flows.bytes for traffic in exchanges),
+        first=step.load.first(backward=step.part == "backward") + step.local if step.runs > 1 else None,
     )
 
 
@@ -278,7 +280,7 @@ def _decision(layout: Layout) -> float:
 
 
 def block_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
-    """Blocks of all populations, and the clock; `iterations` as :class:`Load` takes them."""
+    """Blocks of all populations, and the clocks; `iterations` as :class:`Load` takes them."""
     load = _clocked(layout, iterations)
     add_blocks(layout, load, part)
     return load
@@ -286,12 +288,12 @@ def block_load(layout: Layout, part: str, iterations: int | None = None) -> Load
 
 def _clocked(layout: Layout, iterations: int | None = None) -> Load:
     load = Load(layout.problem, iterations)
-    load.add(0, layout.problem.target.vertex_start_cycles + CLOCK)
+    load.add(layout.clock_tiles, layout.problem.target.vertex_start_cycles + CLOCK)
     return load
 
 
 def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
-    """Relays, one vertex each, and the clock; `iterations` as :class:`Load` takes them.
+    """Relays, one vertex each, and the clocks; `iterations` as :class:`Load` takes them.
 
     "masks" is what runs when spikes arrive: relays of populations look through masks, all others show windows; "windows", where those
     relays put together what they found; "backward", where all show windows again.
@@ -409,6 +411,6 @@ def _loss_steps(layout: Layout) -> tuple[Step, ...]:
 
 
 def _clock_copy(layout: Layout, name: str, part: str, runs: int = 1) -> Step:
-    """The iteration counter is set by a copy inside a tile."""
+    """The iteration counters are set by copies inside tiles."""
     nothing = Traffic.none(layout.problem)
     return Step(name, part, runs, Load(layout.problem), nothing, local=local_copy_cycles(FLOAT))

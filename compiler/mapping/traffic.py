@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from snnc.compiler.mapping.blocks import Blocks, blocks_of, cut_key
 from snnc.compiler.mapping.buses import Bus
@@ -164,6 +165,13 @@ class Layout:
         sums = np.bincount(tiles // self.problem.target.tiles_per_chip - chips[0], weights=amounts)
         return {chip: float(sums[chip - chips[0]]) for chip in chips}
 
+    @cached_property
+    def clock_tiles(self) -> Ints:
+        """The first tile of each chip that computes: it counts iterations for the others."""
+        last = max(max(int(where.tiles.max()) for where in self.placement.ranges), max(r.tile for some in self.relays.values() for r in some))
+        found: Ints = self.problem.target.tiles_per_chip * np.arange(self.chip_of(last) + 1)
+        return found
+
     @property
     def several_chips(self) -> bool:
         """Whether anything may cross chips."""
@@ -176,26 +184,32 @@ def common(a: tuple[int, int], b: tuple[int, int]) -> int:
 
 
 def clock_to_boundaries(layout: Layout) -> Traffic:
-    """Every tile with blocks, or with relays that keep steps at boundaries, reads the number of the iteration, which lies on tile 0."""
+    """Every tile with blocks, or with relays that keep steps at boundaries, reads the number of the iteration."""
     traffic, used = Traffic.none(layout.problem), np.zeros(layout.problem.target.tiles, dtype=bool)
     for where in layout.placement.ranges:
         used[where.tiles] = True
     for source in layout.problem.sources_behind:
         used[[relay.tile for relay in layout.relays[source]]] = True
-    used[0] = False
-    send_to_all(layout, traffic, 0, np.flatnonzero(used), FLOAT)
-    return traffic
+    return _told(layout, traffic, used)
 
 
 def with_clock(layout: Layout, traffic: Traffic) -> Traffic:
-    """Every vertex of an iteration reads the iteration's number, which lies on tile 0."""
+    """Every vertex of an iteration reads the iteration's number."""
     used = np.zeros(layout.problem.target.tiles, dtype=bool)
     for where in layout.placement.ranges:
         used[where.tiles] = True
     for relays in layout.relays.values():
         used[[relay.tile for relay in relays]] = True
-    used[0] = False
-    send_to_all(layout, traffic, 0, np.flatnonzero(used), FLOAT)
+    return _told(layout, traffic, used)
+
+
+def _told(layout: Layout, traffic: Traffic, used: NDArray[np.bool_]) -> Traffic:
+    """The counter of each chip goes to its tiles that are `used`."""
+    homes = layout.clock_tiles
+    used[homes] = False
+    tiles = np.flatnonzero(used)
+    traffic.add(tiles, FLOAT, 1)
+    traffic.sent[homes[np.unique(tiles // layout.problem.target.tiles_per_chip)]] += FLOAT
     return traffic
 
 

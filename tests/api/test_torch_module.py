@@ -33,18 +33,21 @@ class Step(torch.autograd.Function):
 class Same(torch.nn.Module):
     """The network of :func:`network`, step by step."""
 
-    def __init__(self, weights):
+    def __init__(self, weights, truncate=T):
         super().__init__()
+        self.truncate = truncate
         self.values = torch.nn.ParameterDict(
             {name.replace(".", "_"): torch.nn.Parameter(v.detach().clone()) for name, v in weights.items()}
         )
 
     def forward(self, x):
         p = self.values
-        v = s = m = 0
+        v = s = m = torch.zeros(())
         found = []
-        for current in x @ p["input_to_hidden_weight"].t() + p["input_to_hidden_bias"]:
-            v = 0.9 * v * (1 - s.detach() if torch.is_tensor(s) else 1) + current
+        for t, current in enumerate(x @ p["input_to_hidden_weight"].t() + p["input_to_hidden_bias"]):
+            if t % self.truncate == 0:
+                v, m = v.detach(), m.detach()
+            v = 0.9 * v * (1 - s.detach()) + current
             s = Step.apply(v - 1)
             m = 0.8 * m + s @ p["hidden_to_readout_weight"].t() + p["hidden_to_readout_bias"]
             found.append(m)
@@ -105,6 +108,29 @@ def test_a_pass_that_was_not_the_last_one_goes_back_all_the_same(layer, x):
         layer(x * scale).square().mean().backward()
     for parameter, wanted in zip(layer.parameters(), together, strict=True):
         torch.testing.assert_close(parameter.grad, wanted)
+
+
+def test_truncated_gradients_are_those_of_states_that_are_detached(x):
+    layer = Module(network(), surrogate="fast_sigmoid:25", truncate=3)
+    same = Same(dict(layer.named_parameters()), truncate=3)
+    for module in (layer, same):
+        out = module(x)
+        (out.square().mean() + out[2].sum()).backward()
+    for name, parameter in layer.named_parameters():
+        close(parameter.grad, same.values[name.replace(".", "_")].grad)
+
+
+def test_a_module_in_bfloat16_goes_back_with_rounded_histories(x):
+    gradients = []
+    for precision in ("float32", "bfloat16"):
+        layer = Module(network(), surrogate="fast_sigmoid:25", precision=precision)
+        with torch.no_grad():
+            for parameter in layer.parameters():
+                parameter.copy_(parameter.bfloat16())
+        layer(x).square().mean().backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in layer.parameters()]))
+    error = torch.linalg.norm(gradients[1] - gradients[0]) / torch.linalg.norm(gradients[0])
+    assert 0 < error < 2**-7
 
 
 def test_optimisers_hooks_and_state_dictionaries_work(layer, x):

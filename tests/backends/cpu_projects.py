@@ -21,10 +21,10 @@ QUICK = ("-O1",)
 
 
 @contextmanager
-def opened(program, threads=2, flags=QUICK, memory=None):
+def opened(program, threads=2, flags=QUICK, memory=None, precision="float32"):
     """Emit `program`, build and open it."""
     with tempfile.TemporaryDirectory(prefix="snnc-cpu-") as above:
-        folder = emit_cpu(program, Path(above) / "project")
+        folder = emit_cpu(program, Path(above) / "project", precision=precision)
         engine = CpuEngine(build_cpu(folder, flags), folder, threads, memory)
         yield engine
         engine.close()

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from snnc.benchmarks.cpu.engine import ENTRIES, Entry
+from snnc.benchmarks.cpu.engine import ENTRIES, MODES, ROUNDED, Entry
 from snnc.benchmarks.cpu.engines import torch_variants
 
-MODES: Final = ("exact", "events", "window", "checkpoint")
-ROUNDED: Final = 5e-2
-"""Largest difference from the exact numbers that factors of 16 bits may make."""
 _SNNC: Final = "snnc.benchmarks.cpu.engines.with_snnc"
 _ROUNDED: Final = {
     "bfloat16": f"bfloat16: factors of backward products are rounded; its numbers are compared to {ROUNDED:g}",
