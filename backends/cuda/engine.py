@@ -168,9 +168,9 @@ def open_engine(folder: Path, memory: int | None = None, number: int | None = No
         os.environ[DEVICE] = str(number)
     try:
         device = first_device()
+        os.environ[DEVICE] = str(device.number)
         return CudaEngine(build_cuda(folder, device.architecture), Path(folder), memory=memory, device_memory=device.memory)
     finally:
-        if number is not None:
-            os.environ.pop(DEVICE)
+        os.environ.pop(DEVICE, None)
         if before is not None:
             os.environ[DEVICE] = before

@@ -62,13 +62,15 @@ class Steps:
     storage
         What is kept of the program's buffers.
     precision
-        Of the factors of dense products, and of what is kept of the past.
+        ``"bfloat16"``: of the factors of dense backward products; ``"float16"``: of forward products and of what is kept of the past too.
     """
 
     def __init__(self, storage: Storage, precision: Precision = "float32") -> None:
         self.storage = storage
         self.half = HALVES[precision]
         """C++ type of numbers of 16 bits."""
+        self.rounds_forward = precision == "float16"
+        """Whether forward products and the past are rounded too: with the 8 bits of a bfloat16 other neurons would fire."""
         self.program = storage.program
         self.tables = Tables()
         self.bound = Bound()
@@ -124,10 +126,10 @@ class Steps:
         outputs, inputs = self.program.buffers[op.weight].shape
         step = _step(op.source, back=False)
         row = f"net.{op.source.buffer}.row({step}, item.sample)"
-        spikes, half = self.spikes(op.source.buffer), self.half is not None
-        if not half and spikes:
+        spikes = self.spikes(op.source.buffer)
+        if not self.rounds_forward and spikes:
             return [f"add_chosen<TILE>(item, {port}, {row}, {inputs}, net.{op.weight}, {outputs}, warp);"]
-        if not half:
+        if not self.rounds_forward:
             return _product(port, f"{{{row}, {inputs}, 1}}", inputs, f"net.{op.weight}", outputs)
         whole = self._copy(op.weight, "forward16")
         if not spikes:
@@ -191,7 +193,7 @@ class Steps:
         """State buffers to those that keep their past in 16 bits, and saved ones to themselves, where a backward pass reads them."""
         kernel = self.population(op.population).kernel
         adjoints = {o.population for o in self.program.backward if isinstance(o, NeuronAdjoint)}
-        if self.half is None or self.program.optimizer is None or op.population not in adjoints:
+        if not self.rounds_forward or self.program.optimizer is None or op.population not in adjoints:
             return {}
         kept = {name: f"{name}_past" for state, name in zip(kernel.states, op.states, strict=True) if state in kernel.history}
         return kept | {name: name for name in op.saved}

@@ -1,4 +1,7 @@
-"""Dense products with factors of 16 bits, and a past of 16 bits: those of the reference that rounds alike."""
+"""Dense products with factors of 16 bits, and a past of 16 bits: those of the reference that rounds alike.
+
+bfloat16 is for backward products only.
+"""
 
 import subprocess
 
@@ -53,7 +56,7 @@ def test_the_rounding_of_the_oracle_is_to_the_nearest(x):
 
 @pytest.fixture
 def rounding_reference(monkeypatch):
-    """A function of a precision: from there on the reference rounds factors of dense products, and the past that it goes back through."""
+    """A function of a precision: from there on the reference rounds what that rounds."""
     usual = forward.run_forward.dispatch(Dense), backward.run_backward.dispatch(DenseInputGradient)
     run = ReferenceEngine._run
 
@@ -76,9 +79,10 @@ def rounding_reference(monkeypatch):
                         memory[name][:] = rounded(memory[name], precision)
             return memory
 
-        forward.run_forward.register(Dense, dense_forward)
         backward.run_backward.register(DenseInputGradient, dense_input)
-        monkeypatch.setattr(ReferenceEngine, "_run", with_rounded_past)
+        if precision == "float16":
+            forward.run_forward.register(Dense, dense_forward)
+            monkeypatch.setattr(ReferenceEngine, "_run", with_rounded_past)
 
     yield rounds
     forward.run_forward.register(Dense, usual[0])
@@ -121,7 +125,9 @@ def test_training_is_that_of_rounded_factors_and_a_rounded_past(name, precision,
         for other in found:
             error = np.linalg.norm(other[parameter] - gradient)
             assert error <= 3e-4 * np.linalg.norm(gradient), (parameter, error / np.linalg.norm(gradient))
-        np.testing.assert_array_equal(found[1][parameter], found[0][parameter])
+        # A tile of one sample reads no whole fragments, whose sums have an order of their own.
+        for same in found[1 : 3 if precision == "bfloat16" else 2]:
+            np.testing.assert_array_equal(same[parameter], found[0][parameter])
 
 
 @pytest.mark.parametrize("precision", HALVES)
@@ -134,7 +140,7 @@ def test_rounding_is_seen_and_small(precision):
         engine.train_batch(inputs, labels, 0.0)
         found = engine.gradients()
     errors = [np.linalg.norm(found[n] - g) / np.linalg.norm(g) for n, g in reference.gradients().items() if np.linalg.norm(g) > 0]
-    assert 1e-5 < max(errors) < (2e-2 if precision == "bfloat16" else 4e-3)
+    assert 1e-5 < max(errors) < (1e-2 if precision == "bfloat16" else 4e-3)
 
 
 def test_no_delta_is_too_small_for_float16(rounding_reference):

@@ -215,6 +215,7 @@ class _Driver:
         return 0
 
     def cuDeviceGet(self, place, index):
+        place._obj.value = index
         return 0
 
     def cuDeviceGetAttribute(self, place, attribute, index):
@@ -238,6 +239,19 @@ def test_a_device_that_cannot_be_used_is_refused(monkeypatch, count, numbers, sa
     monkeypatch.setenv(device.DEVICE, "1")
     with pytest.raises(GpuMissingError, match="finds 1 devices, from 0"):
         device.first_device()
+
+
+def test_processes_of_torchrun_open_on_devices_of_their_own(monkeypatch):
+    monkeypatch.delenv(device.DEVICE, raising=False)
+    monkeypatch.setenv(device.LOCAL_RANK, "2")
+    for count, wanted in ((4, 2), (1, 0)):
+        monkeypatch.setattr(ctypes, "CDLL", lambda name, count=count: _Driver(count, (9, 0)))
+        assert device.first_device().number == wanted
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: _Driver(2, (9, 0)))
+    with pytest.raises(GpuMissingError, match=r"LOCAL_RANK is '2'; .* 2 devices"):
+        device.first_device()
+    monkeypatch.setenv(device.DEVICE, "1")
+    assert device.first_device().number == 1
 
 
 def test_without_nvcc_the_message_says_what_was_looked_for(monkeypatch):
