@@ -26,9 +26,12 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Codelets are compiled in half the time unless all cases run: results must not depend on it, and each is run for milliseconds."""
-    if not config.getoption("--wide"):
-        os.environ.setdefault(CODELET_FLAGS, DEFAULT_FLAGS.replace("-O2", "-Og"))
+    """Unless all cases run, what is run for milliseconds is compiled without optimisation: results must not depend on it.
+    """
+    if config.getoption("--wide"):
+        os.environ.setdefault("SNNC_TEST_LEVEL", "-O3")
+    else:
+        os.environ.setdefault(CODELET_FLAGS, DEFAULT_FLAGS.replace("-O2", "-O0"))
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +43,7 @@ def codelets_as_for_users():
 
 
 def pytest_collection_modifyitems(config, items):
+    items.sort(key=lambda item: item.path.parent != ROOT / "tests")  # no long one is the last that another worker waits for
     if config.getoption("--wide"):
         return
     wide = [item for item in items if item.get_closest_marker("wide")]

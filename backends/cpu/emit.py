@@ -12,7 +12,7 @@ from typing import Any, Final
 import jinja2
 import numpy as np
 
-from snnc.backends.cpu.build import EQUATION_FLAGS, FLAGS, SOURCES
+from snnc.backends.cpu.build import EQUATION_FLAGS, FLAGS, LEVEL, SOURCES
 from snnc.backends.cpu.network import network_context
 from snnc.backends.cpu.pooled import with_pooled_convolutions
 from snnc.backends.cpu.storage import Storage
@@ -95,7 +95,7 @@ def emit_cpu(
 
 def render(context: dict[str, Any]) -> dict[str, str]:
     """Return all text files by name."""
-    whole = context | {"flags": FLAGS, "equation_flags": EQUATION_FLAGS, "sources": SOURCES}
+    whole = context | {"flags": (LEVEL, *FLAGS), "equation_flags": EQUATION_FLAGS, "sources": SOURCES}
     return rendered(whole, "cpu", (*FIXED, *OWN))
 
 

@@ -71,5 +71,4 @@ def _remove(folder: Path) -> None:
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     with suppress(OSError):  # another process was faster
         folder.rename(aside / "gone")
-        (folder.parent / f".{folder.name}.lock").unlink(missing_ok=True)
     shutil.rmtree(aside, ignore_errors=True)

@@ -61,7 +61,7 @@ def test_asking_for_something_makes_it_the_last_that_goes(tmp_path, monkeypatch)
     entry(tmp_path, "precompiled-b", 100, 2 * GRACE)
     kept("precompiled-a", "file", lambda folder: pytest.fail("it is there"))
     assert trim(tmp_path, limit=100) == ["precompiled-b"]
-    built = kept("precompiled-b", "file", lambda folder: (folder / "file").write_text("again"), shared=True)
+    built = kept("precompiled-b", "file", lambda folder: (folder / "file").write_text("again"))
     assert built.read_text() == "again"
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from checkpoints import assert_checkpoints_change_the_order_of_sums_only
 from cpu_projects import assert_same_records, data
 from cuda_projects import opened, program_of
 from nets import delayed, dense
@@ -25,18 +26,8 @@ STEPS, BATCH = 9, 5
 def test_checkpoints_change_the_order_of_sums_only(name):
     program = program_of(name)
     inputs, labels = data(program, STEPS, BATCH)
-    found = []
     with opened(program, 2, 8) as engine:
-        for segment in (0, 1, 2, 4, STEPS + 5):
-            engine._segment = lambda steps, batch, segment=segment: segment
-            loss = engine.train_batch(inputs, labels, 0.0)
-            found.append((loss, engine.gradients(), engine.forward(inputs, {})))
-    for loss, gradients, records in found[1:]:
-        assert loss == found[0][0]
-        for parameter, gradient in found[0][1].items():
-            np.testing.assert_allclose(gradients[parameter], gradient, atol=2e-6 * np.abs(gradient).max(), err_msg=parameter)
-        for output, record in found[0][2].items():
-            np.testing.assert_array_equal(records[output], record)
+        assert_checkpoints_change_the_order_of_sums_only(engine, inputs, labels, (0, 1, 2, 4, STEPS + 5), 2e-6)
 
 
 def test_a_bound_on_memory_is_kept_by_longer_or_shorter_segments():
