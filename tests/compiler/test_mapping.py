@@ -16,7 +16,6 @@ from wide import sampled
 from snnc.compiler.mapping import CodeletCost, codelet_costs, make_plan, worker_cycles
 from snnc.compiler.mapping.errors import CapacityError, MappingOptionError, PlanFileError
 from snnc.compiler.mapping.grouping import largest_share, split_samples
-from snnc.compiler.mapping.search import EFFORT
 from snnc.compiler.plan import Plan, PopulationPlan
 from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
@@ -329,13 +328,13 @@ def test_plans_of_random_networks_keep_their_promises(
     wires += [Wire(f"p{a}", f"p{b}", d) for a, b, d in loops if a < last and b < last]
     made = program(dict(zip(names, widths, strict=True)), wires)
     known = {"x0": 0.1} if measured else None
-    plan = make_plan(made, small(tiles, chips=chips), steps=6, batch=batch, activity=known, mode=mode, effort=EFFORT // 8)
+    plan = make_plan(made, small(tiles, chips=chips), steps=6, batch=batch, activity=known, mode=mode)
     check(plan)
     assert Plan.from_json(plan.to_json()) == plan
 
 
 def test_a_deep_net_uses_the_chips_of_a_pod() -> None:
-    made = program({"x0": 700, **{f"p{n}": 1400 for n in range(10)}}, [Wire("x0", "p0"), *(Wire(f"p{n}", f"p{n + 1}") for n in range(9))])
-    plan = make_plan(made, load_target("pod16"), steps=50, batch=16, activity={"x0": 0.02}, effort=EFFORT // 8)
+    made = program({"x0": 700, **{f"p{n}": 1400 for n in range(6)}}, [Wire("x0", "p0"), *(Wire(f"p{n}", f"p{n + 1}") for n in range(5))])
+    plan = make_plan(made, load_target("pod16"), steps=50, batch=16, activity={"x0": 0.02})
     check(plan)
     assert plan.chips_used > 4
