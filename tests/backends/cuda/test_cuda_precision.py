@@ -3,6 +3,7 @@
 bfloat16 is for backward products only.
 """
 
+import re
 import subprocess
 
 import numpy as np
@@ -159,15 +160,21 @@ def test_no_delta_is_too_small_for_float16(rounding_reference):
 
 
 @pytest.mark.wide
-def test_nvcc_makes_tensor_core_instructions_of_the_products(tmp_path):
+@pytest.mark.parametrize(
+    ("precision", "on_sm_75"), [("bfloat16", []), ("float16", ["m16n8k8.row.col.f32.f16.f16.f32"])], ids=("bfloat16", "float16")
+)
+def test_nvcc_makes_tensor_core_instructions_of_the_products(precision, on_sm_75, tmp_path):
     try:
         nvcc()
     except NvccMissingError as error:
         pytest.skip(str(error))
-    folder = emit_cuda(wide(), tmp_path / "project", precision="bfloat16")
-    for architecture, count in (("sm_90", True), ("sm_75", False)):
+    folder = emit_cuda(wide(), tmp_path / "project", precision=precision)
+    half = "bf16" if precision == "bfloat16" else "f16"
+    for architecture, products in (("sm_90", [f"m16n8k16.row.col.f32.{half}.{half}.f32"]), ("sm_75", on_sm_75)):
         command = [*nvcc(), "-std=c++17", f"-arch={architecture}", "-ptx", str(folder / "network.cu"), "-o", str(tmp_path / "network.ptx")]
         subprocess.run(command, check=True)
-        assert ("mma.sync.aligned.m16n8k16" in (tmp_path / "network.ptx").read_text()) is count
-    kernels = resources(build_cuda(folder, "sm_90"))
-    assert [k.name for k in kernels if k.spill_stores or k.spill_loads] == []
+        text = (tmp_path / "network.ptx").read_text()
+        assert sorted(set(re.findall(r"mma\.sync\.aligned\.(\S+)", text))) == products
+        assert ("barrier.cluster.arrive.release" in text) is ("barrier.cluster.wait.acquire" in text) is (architecture == "sm_90")
+        kernels = resources(build_cuda(folder, architecture))
+        assert [k.name for k in kernels if k.spill_stores or k.spill_loads] == []
