@@ -16,6 +16,7 @@ from wide import sampled
 from snnc.compiler.mapping import CodeletCost, codelet_costs, make_plan, worker_cycles
 from snnc.compiler.mapping.errors import CapacityError, MappingOptionError, PlanFileError
 from snnc.compiler.mapping.grouping import largest_share, split_samples
+from snnc.compiler.mapping.search import EFFORT
 from snnc.compiler.plan import Plan, PopulationPlan
 from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
@@ -25,7 +26,8 @@ ACTIVITY = {"x0": 0.05, "p0_o0": 0.05}
 
 @cache
 def w1_plan(name: str = "gc200", *, measured: bool = False) -> Plan:
-    return make_plan(w1(), load_target(name), steps=100, batch=64, activity=ACTIVITY if measured else None)
+    """As a user gets it."""
+    return make_plan(w1(), load_target(name), steps=100, batch=64, activity=ACTIVITY if measured else None, effort=EFFORT)
 
 
 def replicas_by_tile(population: PopulationPlan) -> dict[int, int]:
@@ -109,14 +111,14 @@ def test_a_population_that_needs_several_chips_spans_them() -> None:
 
 
 def test_the_number_of_chips_can_be_given() -> None:
-    plan = make_plan(chain(64, 300, 300, 10), small(200, chips=4), steps=20, batch=8, chips=2)
+    plan = make_plan(chain(64, 300, 300, 10), small(200, chips=4), steps=20, batch=8, chips=2, effort=EFFORT)
     check(plan)
     assert plan.chips_used == 2
     assert next(p for p in plan.phases if p.name == "forward: neurons").sync == 600 + 130
 
 
 def test_the_same_call_gives_the_same_plan() -> None:
-    assert w1_plan() == make_plan(w1(), load_target("gc200"), steps=100, batch=64)
+    assert w1_plan() == make_plan(w1(), load_target("gc200"), steps=100, batch=64, effort=EFFORT)
 
 
 @pytest.mark.parametrize("of", [{}, {"measured": True}, {"name": "m2000"}])
