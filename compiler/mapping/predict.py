@@ -400,10 +400,11 @@ def _loss_steps(layout: Layout) -> tuple[Step, ...]:
     tiles, workers, start = np.array(layout.loss_tiles), problem.target.workers, problem.target.vertex_start_cycles
     width, steps, cost = problem.network.loss_width, problem.steps, problem.costs
     scores, adjoints = Load(problem), Load(problem)
-    for w in range(workers):
-        own_classes, own_steps = (width * (w + 1) // workers - width * w // workers, steps * (w + 1) // workers - steps * w // workers)
-        scores.add(tiles, start + worker_cycles(cost["loss_scores"], samples=own_classes, elements=own_classes * steps))
-        adjoints.add(tiles, start + worker_cycles(cost["loss"], samples=width, rows=own_steps, elements=own_steps * width))
+    own_classes, own_steps = ceil_div(width, workers), ceil_div(steps, workers)
+    slowest = np.array([[start + worker_cycles(cost["loss_scores"], samples=own_classes, elements=own_classes * steps)]], dtype=np.float64)
+    scores.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), slowest, shared=True)
+    slowest = np.array([[start + worker_cycles(cost["loss"], samples=width, rows=own_steps, elements=own_steps * width)]], dtype=np.float64)
+    adjoints.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), slowest, shared=True)
     back, nothing = (adjoints_to_blocks(layout),), Traffic.none(problem)
     if problem.network.loss_of_steps:
         return (Step("loss: adjoints", "loss", 1, adjoints, arrive, back),)
