@@ -26,7 +26,8 @@ ACTIVITY = {"x0": 0.05, "p0_o0": 0.05}
 
 @cache
 def w1_plan(name: str = "gc200", *, measured: bool = False) -> Plan:
-    return make_plan(w1(), load_target(name), steps=100, batch=64, activity=ACTIVITY if measured else None)
+    """As a user gets it."""
+    return make_plan(w1(), load_target(name), steps=100, batch=64, activity=ACTIVITY if measured else None, effort=EFFORT)
 
 
 def replicas_by_tile(population: PopulationPlan) -> dict[int, int]:
@@ -110,14 +111,14 @@ def test_a_population_that_needs_several_chips_spans_them() -> None:
 
 
 def test_the_number_of_chips_can_be_given() -> None:
-    plan = make_plan(chain(64, 300, 300, 10), small(200, chips=4), steps=20, batch=8, chips=2)
+    plan = make_plan(chain(64, 300, 300, 10), small(200, chips=4), steps=20, batch=8, chips=2, effort=EFFORT)
     check(plan)
     assert plan.chips_used == 2
     assert next(p for p in plan.phases if p.name == "forward: neurons").sync == 600 + 130
 
 
 def test_the_same_call_gives_the_same_plan() -> None:
-    assert w1_plan() == make_plan(w1(), load_target("gc200"), steps=100, batch=64)
+    assert w1_plan() == make_plan(w1(), load_target("gc200"), steps=100, batch=64, effort=EFFORT)
 
 
 @pytest.mark.parametrize("of", [{}, {"measured": True}, {"name": "m2000"}])
@@ -329,13 +330,13 @@ def test_plans_of_random_networks_keep_their_promises(
     wires += [Wire(f"p{a}", f"p{b}", d) for a, b, d in loops if a < last and b < last]
     made = program(dict(zip(names, widths, strict=True)), wires)
     known = {"x0": 0.1} if measured else None
-    plan = make_plan(made, small(tiles, chips=chips), steps=6, batch=batch, activity=known, mode=mode, effort=EFFORT // 8)
+    plan = make_plan(made, small(tiles, chips=chips), steps=6, batch=batch, activity=known, mode=mode)
     check(plan)
     assert Plan.from_json(plan.to_json()) == plan
 
 
 def test_a_deep_net_uses_the_chips_of_a_pod() -> None:
-    made = program({"x0": 700, **{f"p{n}": 1400 for n in range(10)}}, [Wire("x0", "p0"), *(Wire(f"p{n}", f"p{n + 1}") for n in range(9))])
-    plan = make_plan(made, load_target("pod16"), steps=50, batch=16, activity={"x0": 0.02}, effort=EFFORT // 8)
+    made = program({"x0": 700, **{f"p{n}": 1400 for n in range(6)}}, [Wire("x0", "p0"), *(Wire(f"p{n}", f"p{n + 1}") for n in range(5))])
+    plan = make_plan(made, load_target("pod16"), steps=50, batch=16, activity={"x0": 0.02})
     check(plan)
     assert plan.chips_used > 4
