@@ -114,7 +114,9 @@ def test_the_number_of_chips_can_be_given() -> None:
     plan = make_plan(chain(64, 300, 300, 10), small(200, chips=4), steps=20, batch=8, chips=2, effort=EFFORT)
     check(plan)
     assert plan.chips_used == 2
-    assert next(p for p in plan.phases if p.name == "forward: neurons").sync == 600 + 130
+    sync = {p.name: p.sync for p in plan.phases}
+    assert sync["forward: neurons"] == 126 + 130  # replicas on several chips wait for each other only at the update
+    assert sync["update: optimiser"] == 600 + 130
 
 
 def test_the_same_call_gives_the_same_plan() -> None:
@@ -126,7 +128,7 @@ def test_json_round_trip_is_exact(of: dict) -> None:
     plan = w1_plan(**of)
     text = plan.to_json()
     assert Plan.from_json(text) == plan
-    assert len(text) < 50_000
+    assert len(text) < 55_000
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format":"snnc plan 2"}', '{"format":"snnc plan 1","target":3}', "null"])
@@ -336,7 +338,7 @@ def test_plans_of_random_networks_keep_their_promises(
 
 
 def test_a_deep_net_uses_the_chips_of_a_pod() -> None:
-    made = program({"x0": 700, **{f"p{n}": 1400 for n in range(6)}}, [Wire("x0", "p0"), *(Wire(f"p{n}", f"p{n + 1}") for n in range(5))])
+    made = program({"x0": 700, **{f"p{n}": 1400 for n in range(8)}}, [Wire("x0", "p0"), *(Wire(f"p{n}", f"p{n + 1}") for n in range(7))])
     plan = make_plan(made, load_target("pod16"), steps=50, batch=16, activity={"x0": 0.02})
     check(plan)
     assert plan.chips_used > 4
