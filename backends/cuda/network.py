@@ -17,6 +17,7 @@ from snnc.backends.cuda.wavefront import wavefront
 from snnc.backends.moments import moments
 from snnc.backends.names import comment_text
 from snnc.backends.safetensors_file import safetensors_header
+from snnc.backends.sized_project import MemoryNeeds
 from snnc.compiler.graph import Array
 from snnc.compiler.plan import Precision
 from snnc.compiler.step_operations import Dense, DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
@@ -97,8 +98,7 @@ def network_context(
         "classes": storage.size(record) if record is not None else 0,
         "loss": loss_context(program.loss),
         "optimizer": optimizer_context(program.optimizer),
-        "bytes_per_step": buffers.bytes_per_step(),
-        "memory": {**buffers.memory(), "fixed": _fixed_bytes(program, learned, copies)},
+        "memory": MemoryNeeds(buffers.bytes_per_step(), buffers.memory() | {"fixed": _fixed_bytes(program, learned, copies)}),
         "work": _work(steps) | {"levels": len(turns.stretches)},
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }

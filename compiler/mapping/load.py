@@ -57,6 +57,14 @@ class Load:
         return cycles if self.whole else cycles[:, self.chosen]
 
     @property
+    def tiles(self) -> Ints:
+        """Tiles with a vertex, ascending."""
+        found = np.zeros(self.problem.target.tiles, dtype=bool)
+        for tiles in self._tiles:
+            found[tiles] = True
+        return np.flatnonzero(found)
+
+    @property
     def vertices(self) -> int:
         """Number of vertices."""
         return sum(map(len, self._tiles))

@@ -58,10 +58,11 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     sources = relay_load(layout, "backward")
     add_blocks(layout, sources, "source_gradient")
     add_last_sums(layout, sources)
-    into_relays = with_clock(layout, deltas_to_sources(layout))
+    into_relays = with_clock(layout, deltas_to_sources(layout), sources.tiles)
     deltas_by_rows(layout, into_relays)
     add_sums_to_relays(layout, into_relays)
-    neurons = with_clock(layout, windows_to_blocks(layout, backward=True))
+    neurons = block_load(layout, "backward")
+    to_neurons = with_clock(layout, windows_to_blocks(layout, backward=True), neurons.tiles)
     return (
         *found,
         *([_boundary_step(layout, "forward: save", "forward", segments.number - 1)] if segments.reruns else []),
@@ -72,7 +73,7 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
         *_again_steps(layout),
         _clock_copy(layout, "backward: start", "backward", segments.number if segments.reruns else 1),
         Step("backward: relays and source gradients", "backward", runs, sources, into_relays),
-        Step("backward: neurons", "backward", runs, block_load(layout, "backward"), neurons),
+        Step("backward: neurons", "backward", runs, neurons, to_neurons),
         *_reduction(layout, runs),
         *_overflow_test(layout, "backward", runs),
         *update_steps(layout),
@@ -94,13 +95,14 @@ def _initial_states(layout: Layout) -> tuple[Step, ...]:
 
 def _forward_steps(layout: Layout, runs: int) -> tuple[Step, ...]:
     """Relays, then neurons."""
+    relays, neurons = relay_load(layout, "masks"), block_load(layout, "forward")
     return (
         *_initial_states(layout),
         _clock_copy(layout, "forward: start", "forward", 1 + (layout.problem.segments.rows > 0)),
-        Step("forward: relays", "forward", runs, relay_load(layout, "masks"), with_clock(layout, masks_to_relays(layout))),
+        Step("forward: relays", "forward", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
         *_joined_windows(layout, runs),
         *_overflow_test(layout, "forward", runs),
-        Step("forward: neurons", "forward", runs, block_load(layout, "forward"), with_clock(layout, windows_to_blocks(layout))),
+        Step("forward: neurons", "forward", runs, neurons, with_clock(layout, windows_to_blocks(layout), neurons.tiles)),
     )
 
 
@@ -115,7 +117,7 @@ def _fused_steps(layout: Layout) -> tuple[Step, ...]:
     add_relays(layout, both, "masks")
     relays = np.array([relay.tile for some in layout.relays.values() for relay in some])
     both.add(relays, problem.target.vertex_start_cycles + CLOCK)
-    moved, counted = with_clock(layout, masks_to_relays(layout)), Traffic.none(problem)
+    moved, counted = with_clock(layout, masks_to_relays(layout), both.tiles), Traffic.none(problem)
     moved.merge(windows_to_blocks(layout))
     homes = layout.clock_tiles
     tiles, number = np.unique(relays[~np.isin(relays, homes)], return_counts=True)
@@ -156,10 +158,10 @@ def _again_steps(layout: Layout) -> tuple[Step, ...]:
     return (
         *_counters_kept(layout),
         _boundary_step(layout, "recompute: restore", "recompute", problem.segments.number),
-        Step("recompute: relays", "recompute", runs, relays, with_clock(layout, masks_to_relays(layout))),
+        Step("recompute: relays", "recompute", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
         *_joined_windows(layout, runs, "recompute"),
         *_overflow_test(layout, "recompute", runs),
-        Step("recompute: neurons", "recompute", runs, neurons, with_clock(layout, windows_to_blocks(layout))),
+        Step("recompute: neurons", "recompute", runs, neurons, with_clock(layout, windows_to_blocks(layout), neurons.tiles)),
     )
 
 
@@ -351,12 +353,19 @@ def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
     asked = Step(f"{part}: test for further windows", part, runs + rounds, test, flags_to_one_tile(layout, limited), decisions=1)
     if rounds == 0:
         return (asked,)
-    read, shown = with_clock(layout, windows_to_blocks(layout, backward=backward)), with_clock(layout, Traffic.none(problem))
+    read, shown = _further(layout, part)
     return (
         asked,
-        Step(f"{part}: further windows", part, rounds, round_load(layout, part), read),
-        Step(f"{part}: next windows", part, rounds, _next_load(layout, part), shown),
+        Step(f"{part}: further windows", part, rounds, *read),
+        Step(f"{part}: next windows", part, rounds, *shown),
     )
+
+
+def _further(layout: Layout, part: str) -> tuple[tuple[Load, Traffic], tuple[Load, Traffic]]:
+    """Blocks read further windows; relays show the next ones."""
+    read, shown = round_load(layout, part), _next_load(layout, part)
+    windows = windows_to_blocks(layout, backward=part == "backward")
+    return (read, with_clock(layout, windows, read.tiles)), (shown, with_clock(layout, Traffic.none(layout.problem), shown.tiles))
 
 
 def fragments_without_runs(layout: Layout) -> Floats:
@@ -364,8 +373,8 @@ def fragments_without_runs(layout: Layout) -> Floats:
     problem, found = layout.problem, np.zeros(layout.problem.target.tiles)
     for backward in (False, True) if problem.training else (False,):
         if problem.limited(backward=backward) and not round(problem.further_windows(backward=backward)):
-            for traffic in (windows_to_blocks(layout, backward=backward), Traffic.none(problem)):
-                found += with_clock(layout, traffic).fragments
+            for _, traffic in _further(layout, "backward" if backward else "forward"):
+                found += traffic.fragments
     return found
 
 
@@ -400,10 +409,11 @@ def _loss_steps(layout: Layout) -> tuple[Step, ...]:
     tiles, workers, start = np.array(layout.loss_tiles), problem.target.workers, problem.target.vertex_start_cycles
     width, steps, cost = problem.network.loss_width, problem.steps, problem.costs
     scores, adjoints = Load(problem), Load(problem)
-    for w in range(workers):
-        own_classes, own_steps = (width * (w + 1) // workers - width * w // workers, steps * (w + 1) // workers - steps * w // workers)
-        scores.add(tiles, start + worker_cycles(cost["loss_scores"], samples=own_classes, elements=own_classes * steps))
-        adjoints.add(tiles, start + worker_cycles(cost["loss"], samples=width, rows=own_steps, elements=own_steps * width))
+    own_classes, own_steps = ceil_div(width, workers), ceil_div(steps, workers)
+    slowest = np.array([[start + worker_cycles(cost["loss_scores"], samples=own_classes, elements=own_classes * steps)]], dtype=np.float64)
+    scores.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), slowest, shared=True)
+    slowest = np.array([[start + worker_cycles(cost["loss"], samples=width, rows=own_steps, elements=own_steps * width)]], dtype=np.float64)
+    adjoints.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), slowest, shared=True)
     back, nothing = (adjoints_to_blocks(layout),), Traffic.none(problem)
     if problem.network.loss_of_steps:
         return (Step("loss: adjoints", "loss", 1, adjoints, arrive, back),)

@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from snnc.compiler.mapping.blocks import Blocks, blocks_of, cut_key
 from snnc.compiler.mapping.buses import Bus
@@ -190,26 +189,15 @@ def clock_to_boundaries(layout: Layout) -> Traffic:
         used[where.tiles] = True
     for source in layout.problem.sources_behind:
         used[[relay.tile for relay in layout.relays[source]]] = True
-    return _told(layout, traffic, used)
+    return with_clock(layout, traffic, np.flatnonzero(used))
 
 
-def with_clock(layout: Layout, traffic: Traffic) -> Traffic:
-    """Every vertex of an iteration reads the iteration's number."""
-    used = np.zeros(layout.problem.target.tiles, dtype=bool)
-    for where in layout.placement.ranges:
-        used[where.tiles] = True
-    for relays in layout.relays.values():
-        used[[relay.tile for relay in relays]] = True
-    return _told(layout, traffic, used)
-
-
-def _told(layout: Layout, traffic: Traffic, used: NDArray[np.bool_]) -> Traffic:
-    """The counter of each chip goes to its tiles that are `used`."""
-    homes = layout.clock_tiles
-    used[homes] = False
-    tiles = np.flatnonzero(used)
+def with_clock(layout: Layout, traffic: Traffic, readers: Ints) -> Traffic:
+    """Vertices on the tiles `readers` read the iteration's number: the counter of each chip goes to those of its tiles."""
+    per_chip, homes = layout.problem.target.tiles_per_chip, layout.clock_tiles
+    tiles = readers[readers % per_chip != 0]
     traffic.add(tiles, FLOAT, 1)
-    traffic.sent[homes[np.unique(tiles // layout.problem.target.tiles_per_chip)]] += FLOAT
+    traffic.sent[homes[np.unique(tiles // per_chip)]] += FLOAT
     return traffic
 
 
