@@ -27,8 +27,8 @@ Overlap: TypeAlias = Literal["auto", "on", "off"]
 """Whether the host's streams run beside computing: where that is predicted to be faster, always, never."""
 Recompute: TypeAlias = Literal["auto", "off"] | int
 """Whether segments of the sequence run forward a second time: where nothing fits without, never, or with so many iterations in each."""
-Precision = Literal["float32", "bfloat16"]
-"""Of the factors of products that may be rounded; sums are float32."""
+Precision = Literal["float32", "bfloat16", "float16"]
+"""Of the factors of dense backward products; float16: of forward products and of what is kept of the past too. Sums are float32."""
 Streaming: TypeAlias = Literal["auto"] | Streamed
 """What a sequence in segments may keep outside the tiles: whatever makes it fit and fastest, or as :data:`Streamed`."""
 
