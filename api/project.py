@@ -225,7 +225,8 @@ def write_project(compiled: Compiled, folder: Path) -> None:
     elif compiled.options.target == CPU:
         from snnc.backends.cpu.emit import emit_cpu
 
-        emit_cpu(compiled.program, folder, compiled.options.steps, compiled.options.batch)
+        chosen = compiled.options
+        emit_cpu(compiled.program, folder, chosen.steps, chosen.batch, chosen.precision)
     elif compiled.options.target == CUDA:
         from snnc.backends.cuda.emit import emit_cuda
 

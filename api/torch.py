@@ -29,12 +29,13 @@ from snnc.backends.segmented_engine import SegmentedEngine
 from snnc.compiler.graph import Kind, Output
 from snnc.compiler.lower import lower
 from snnc.compiler.optimizers import SGD
+from snnc.compiler.plan import Precision
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiler.surrogates import parse_surrogate
 from snnc.compiling import Model, as_graph
 from snnc.errors import OptionValueError
-from snnc.options import CPU, CUDA, parse_memory, parse_window
+from snnc.options import CPU, CUDA, Options, parse_memory, parse_window
 
 Input: TypeAlias = "torch.Tensor | Events"
 """What the module takes for an input: [T, B, *shape]."""
@@ -44,7 +45,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     """A network as a layer: [T, B, *input] to [T, B, *output].
 
     Learned parameters of the network are parameters of the module, the others buffers, under the names of
-    :meth:`snnc.Session.state_dict`. The program runs in float32; the backward pass of a forward pass that was not the last one runs it
+    :meth:`snnc.Session.state_dict`. Tensors are float32; the backward pass of a forward pass that was not the last one runs it
     again. On a GPU the module's parameters, inputs and outputs are tensors there, which the program reads and writes where they are.
 
     Parameters
@@ -55,7 +56,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         ``"cpu"`` or ``"cuda"``.
     output
         Which output, where there are several.
-    surrogate, gradient_window, steps, dt, input_kind, memory, threads
+    surrogate, gradient_window, steps, dt, input_kind, memory, threads, truncate, precision
         As for :func:`snnc.compile`.
     input_gradients
         Compile the gradient of the inputs too, for layers in front of this one. Inputs then are values.
@@ -89,9 +90,12 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         input_kind: Kind | None = None,
         memory: str | int | None = None,
         threads: int | None = None,
+        truncate: int | None = None,
+        precision: Precision = "float32",
         input_gradients: bool = False,
     ) -> None:
         super().__init__()
+        options = Options(target, truncate=truncate, precision=precision)
         graph = as_graph(model, dt=dt, input_kind="values" if input_gradients else input_kind)
         outputs = [name for name, _ in graph.of_type(Output)]
         if output is None and len(outputs) > 1:
@@ -107,10 +111,11 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             surrogate=parse_surrogate(surrogate) if isinstance(surrogate, str) else surrogate,
             gradient_window=parse_window(gradient_window),
             steps=steps,
+            truncate=options.truncate,
         )
         on_device = target == CUDA and not os.environ.get(CHECK_ON_HOST)
         self._device = torch.device("cuda", torch.cuda.current_device()) if on_device else torch.device("cpu")
-        self._engine = _opened(self, target, threads, parse_memory(memory))
+        self._engine = _opened(self, options, threads, parse_memory(memory))
         ids = {p.label: p.id for p in self.program.populations}
         self._input_adjoints = {i.id: f"d_{ids[relays[i.label]]}" for i in self.program.inputs if i.label in relays}
         self._output = next(o for o in self.program.outputs if o.id == self.program.loss_output)
@@ -159,7 +164,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         for info in infos:
             value = by_name[info.label]
             if isinstance(value, torch.Tensor):
-                if value.device.type != self._device.type:
+                if value.device != self._device:
                     there = str(self._device)
                     raise TorchTensorError(
                         f"the input {info.label!r} is on {value.device}; the module runs on {there}: give it .to({there!r})."
@@ -259,12 +264,12 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         return (None, None, *inputs, *(gradients.get(name) for name in module._places))
 
 
-def _opened(owner: Module, target: str, threads: int | None, memory: int | None) -> SegmentedEngine:
+def _opened(owner: Module, options: Options, threads: int | None, memory: int | None) -> SegmentedEngine:
     """Build the program in a folder that is deleted with `owner`."""
     folder = Path(tempfile.mkdtemp(prefix="snnc-torch-"))
     weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
-    if target == CPU:
-        return open_cpu(emit_cpu(owner.program, folder / "project"), threads, memory)
-    if target == CUDA:
-        return open_cuda(emit_cuda(owner.program, folder / "project"), memory, owner._device.index)
-    raise OptionValueError(f"a module runs on the target {CPU!r} or {CUDA!r}, not on {target!r}.")
+    if options.target == CPU:
+        return open_cpu(emit_cpu(owner.program, folder / "project", precision=options.precision), threads, memory)
+    if options.target == CUDA:
+        return open_cuda(emit_cuda(owner.program, folder / "project", precision=options.precision), memory, owner._device.index)
+    raise OptionValueError(f"a module runs on the target {CPU!r} or {CUDA!r}, not on {options.target!r}.")

@@ -72,7 +72,11 @@ def compile_(
         int | None, typer.Option("--truncate", metavar="K", help="Targets cpu and reference: cut the gradient every K steps.")
     ] = None,
     precision: Annotated[
-        str, typer.Option("--precision", help="Target cuda: float32, or bfloat16 factors of dense backward products.")
+        str,
+        typer.Option(
+            "--precision",
+            help="Targets cpu, cuda: float32, or bfloat16 dense products (cuda: backward ones); cuda: float16 products and past.",
+        ),
     ] = "float32",
     data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to measure how often neurons fire.")] = None,
     input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,

@@ -151,7 +151,7 @@ def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> 
             made.kernels.append(f"Rows d_{counts}{{{made.storage.size(source.buffer)}, 0}};")
             made.layout.append(f"d_{counts}.resize(1, batch);")
             made.keep_packed(op)
-            made.start += [f"d_{counts}.clear(w, 0);", f"{op.connection}.input_gradient(w, {adjoint}, 0, d_{counts}, 0);"]
+            made.start += [f"d_{counts}.clear(w, 0);", f"{op.connection}.input_gradient(w, {adjoint}, 0, d_{counts}, 0, scratch);"]
             condition = f"if (t >= {source.delay}) " if source.delay else ""
             then = f"t - {source.delay}" if source.delay else "t"
             weight = f"{answers}.sums[static_cast<std::size_t>(steps - 1 - t)]"

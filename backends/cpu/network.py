@@ -56,7 +56,9 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "members": _members(storage, made, trains),
         "setup": [*_setup(storage, trains), *made.setup],
         "layout": [*_layout(storage, trains), *made.layout],
+        "rounded": made.rounded,
         "prepare": made.prepare,
+        "enter": made.enter,
         "forward": made.forward,
         "backward": made.backward,
         "gradients": made.gradients,
@@ -100,9 +102,10 @@ def functions(storage: Storage, trains: bool) -> list[Function]:
             size = math.prod(info.shape)
             scalars = {a: program.buffers[n].shape == () for a, n in zip(info.kernel.parameters, op.parameters, strict=True)}
             near = [o for o, n in zip(info.kernel.outputs, op.outputs, strict=True) if trains and n in storage.near]
-            found.append(forward_function(info, size, scalars, near))
+            rounded = storage.rounded[info.id]
+            found.append(forward_function(info, size, scalars, near, rounded))
             if trains and info.id in adjoints:
-                found.append(backward_function(info, size, scalars))
+                found.append(backward_function(info, size, scalars, rounded))
     return found
 
 
@@ -128,11 +131,15 @@ def _members(storage: Storage, made: Statements, trains: bool) -> list[dict[str,
     adjoints = {op.population: op for op in program.backward if isinstance(op, NeuronAdjoint)} if trains else {}
     for op in program.forward:
         if isinstance(op, NeuronStep):
-            label = next(p.label for p in program.populations if p.id == op.population)
+            info = next(p for p in program.populations if p.id == op.population)
+            label, rounded = info.label, storage.rounded[op.population]
             lines = [f"Rows {n}{{{storage.size(n)}, 0}};" for n in op.currents] + [f"Rows {n}{{{storage.size(n)}, 1}};" for n in op.states]
             lines += [f"Source {n}{{{storage.size(n)}, {storage.kept(n).past}}};" for n in op.outputs]
             lines += [f"Source {n}_near{{{storage.size(n)}, 0}};" for n in op.outputs if trains and n in storage.near]
-            lines += [f"Rows {n}{{{storage.size(n)}, 0}};" for n in op.saved]
+            saved = dict(zip(info.kernel.saved, op.saved, strict=True))
+            lines += [f"{'History' if k in rounded else 'Rows'} {n}{{{storage.size(n)}, 0}};" for k, n in saved.items()]
+            states = zip(info.kernel.states, op.states, strict=True)
+            lines += [f"History {n}_history{{{storage.size(n)}, 1}};" for s, n in states if s in rounded]
             if op.population in adjoints:
                 lines += [f"Rows d_{n}{{{storage.size(n)}, 0}};" for n in (*op.currents, *op.states, *op.outputs)]
             groups.append({"comment": f"Population {comment_text(label)}.", "lines": lines})
@@ -202,7 +209,9 @@ def _layout(storage: Storage, trains: bool) -> list[str]:
         lines += [f"{n}.resize(1, batch);" for n in op.currents]
         for state, n in zip(kernel.states, op.states, strict=True):
             kept = trains and state in kernel.history and op.population in adjoints
-            lines.append(f"{n}.resize({'training ? segment + 1 : 1' if kept else 1}, batch);")
+            rounded = state in storage.rounded[op.population]
+            lines.append(f"{n}.resize({'training ? segment + 1 : 1' if kept and not rounded else 1}, batch);")
+            lines += [f"{n}_history.resize(training ? segment + 1 : 1, batch);"] if rounded else []
         for n in op.outputs:
             whole, ring = storage.kept(n).slots(trains), storage.kept(n).slots(False)
             lines.append(f"{n}.rows.resize({ring if whole == ring else f'training ? {whole} : {ring}'}, batch);")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from snnc.backends.assignments import needed, reads
 from snnc.backends.cpu.storage import LINE
 from snnc.backends.names import comment_text
-from snnc.backends.printing import c_assignments
-from snnc.compiler.expression import Assignment, Number, Symbol, call
+from snnc.backends.printing import c_assignments, c_expression
+from snnc.compiler.expression import Assignment, Expression, Number, Symbol, call, symbols
 from snnc.compiler.near import argument_name, near_bounds, with_arguments
 from snnc.compiler.step_program import PopulationInfo
 
@@ -37,7 +37,9 @@ class Function:
         return f"void {self.name}({', '.join(('std::size_t rows', *self.arguments))})"
 
 
-def forward_function(info: PopulationInfo, size: int, scalars: Mapping[str, bool], near: Sequence[str] = ()) -> Function:
+def forward_function(
+    info: PopulationInfo, size: int, scalars: Mapping[str, bool], near: Sequence[str] = (), rounded: Mapping[str, Expression] | None = None
+) -> Function:
     """Return ``<id>_forward``: parameters, inputs, states before, states, outputs, saved values, which neurons take gradient.
 
     Parameters
@@ -50,18 +52,25 @@ def forward_function(info: PopulationInfo, size: int, scalars: Mapping[str, bool
         Parameter to whether one number serves all neurons.
     near
         Outputs whose neurons take gradient near the threshold only (:mod:`snnc.compiler.near`): 1 is stored where they do, else 0.
+    rounded
+        States and saved values that are kept in bfloat16, and what is taken off first (:mod:`snnc.backends.cpu.bfloat16`).
     """
-    kernel = info.kernel
-    stores = {s: f"{s}_after" for s in kernel.states} | {o: f"{o}_row" for o in kernel.outputs} | {k: f"{k}_kept" for k in kernel.saved}
+    kernel, rounded = info.kernel, rounded or {}
+    stores = (
+        {s: f"{s}_after" for s in kernel.states}
+        | {o: f"{o}_row" for o in kernel.outputs}
+        | {k: f"{k}_kept" for k in kernel.saved if k not in rounded}
+    )
     inside = {o: _inside(info, o) for o in near}
     code = (*with_arguments(kernel, near), *inside.values())
     stores |= {a.target: f"{o}_near" for o, a in inside.items()}
-    body = needed(code, list(stores))
-    wanted = reads(body, stores)
+    brief = {n: f"{n}_kept" for n in rounded}
+    body = needed(code, [*stores, *brief])
+    wanted = reads(body, [*stores, *brief]) | {n for centre in rounded.values() for n in symbols(centre)}
     places = {i: f"{i}_row" for i in kernel.inputs} | {f"{s}_prev": f"{s}_before" for s in kernel.states}
     arguments = [f"const float *{a}_row" for a in kernel.parameters]
     arguments += [f"const float *{p}" for p in places.values()]
-    arguments += [f"float *{p}" for p in stores.values()]
+    arguments += [f"float *{p}" for p in stores.values()] + [f"BFloat16 *{p}" for p in brief.values()]
     unused = [f"{p}" for n, p in places.items() if n not in wanted]
     return Function(
         f"{info.id}_forward",
@@ -74,8 +83,14 @@ def forward_function(info: PopulationInfo, size: int, scalars: Mapping[str, bool
             *_parameter_loads(kernel.parameters, scalars, wanted),
             *_statements(body),
             *(f"{p}[first + n] = {n};" for n, p in stores.items()),
+            *(f"{p}[first + n] = rounded({_centred(n, '-', rounded[n])});" for n, p in brief.items()),
         ),
     )
+
+
+def _centred(value: str, sign: str, centre: Expression) -> str:
+    """C++ expression of `value` and the centre of what is kept of it."""
+    return value if centre == Number(0.0) else f"{value} {sign} {c_expression(centre)}"
 
 
 def _inside(info: PopulationInfo, output: str) -> Assignment:
@@ -90,19 +105,26 @@ def _inside(info: PopulationInfo, output: str) -> Assignment:
     return Assignment(f"near_{output}", call("mul", *tests) if len(tests) == 2 else tests[0])
 
 
-def backward_function(info: PopulationInfo, size: int, scalars: Mapping[str, bool]) -> Function:
+def backward_function(
+    info: PopulationInfo, size: int, scalars: Mapping[str, bool], rounded: Mapping[str, Expression] | None = None
+) -> Function:
     """Return ``<id>_backward``: parameters, kept states before and after, saved values, adjoints of outputs and states, adjoints of inputs,
     sums of the gradients of parameters.
     """
-    kernel = info.kernel
+    kernel, rounded = info.kernel, rounded or {}
     results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
     body = needed(kernel.backward, results)
     wanted = reads(body, results)
     places: dict[str, str] = {}
+    brief: dict[str, Expression] = {}
     for s in kernel.history:
         places |= {f"{s}_prev": f"{s}_before", s: f"{s}_after"}
+        brief |= {f"{s}_prev": rounded[s], s: rounded[s]} if s in rounded else {}
     places |= {k: f"{k}_kept" for k in kernel.saved} | {f"d_{o}": f"d_{o}_row" for o in kernel.outputs}
-    arguments = [f"const float *{a}_row" for a in kernel.parameters] + [f"const float *{p}" for p in places.values()]
+    brief |= {k: rounded[k] for k in kernel.saved if k in rounded}
+    arguments = [f"const float *{a}_row" for a in kernel.parameters]
+    arguments += [f"const {'BFloat16' if n in brief else 'float'} *{p}" for n, p in places.items()]
+    wanted |= {a for n, centre in brief.items() if n in wanted for a in symbols(centre)}
     arguments += [f"float *d_{s}_row" for s in kernel.states] + [f"float *d_{i}_row" for i in kernel.inputs]
     arguments += [f"float *d_{a}_sum" for a in kernel.learnable]
     carried = {f"d_{s}": f"d_{s}_row" for s in kernel.states}
@@ -114,8 +136,9 @@ def backward_function(info: PopulationInfo, size: int, scalars: Mapping[str, boo
         stride(size),
         (*_scalars(kernel.parameters, scalars, wanted), *_unused(unused)),
         (
-            *_loads(places | carried, wanted),
             *_parameter_loads(kernel.parameters, scalars, wanted),
+            *_loads({n: p for n, p in (places | carried).items() if n not in brief}, wanted),
+            *(f"const float {n} = {_centred(f'widened({places[n]}[first + n])', '+', c)};" for n, c in brief.items() if n in wanted),
             *_statements(body),
             *(f"d_{s}_row[first + n] = d_{s}_prev;" for s in kernel.states),
             *(f"d_{i}_row[first + n] = d_{i};" for i in kernel.inputs),

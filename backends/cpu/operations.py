@@ -8,6 +8,9 @@ from typing import TypeAlias
 from snnc.backends.cpu.adjoint import GivenAdjoint
 from snnc.backends.cpu.storage import Storage, is_maximum
 from snnc.backends.cpu.tables import Table, wires_of
+from snnc.backends.printing import c_literal
+from snnc.compiler.expression import Number, Symbol
+from snnc.compiler.kernel import Kernel
 from snnc.compiler.step_operations import (
     BackwardOp,
     BiasGradient,
@@ -73,6 +76,10 @@ class Statements:
     setup: list[str] = field(default_factory=list)
     layout: list[str] = field(default_factory=list)
     prepare: list[str] = field(default_factory=list)
+    enter: list[str] = field(default_factory=list)
+    """In front of the steps that a forward pass runs."""
+    rounded: list[str] = field(default_factory=list)
+    """Copies of parameters that each pass reads."""
     forward: list[str] = field(default_factory=list)
     backward: list[str] = field(default_factory=list)
     gradients: list[str] = field(default_factory=list)
@@ -102,6 +109,9 @@ class Statements:
         c, weight = op.connection, op.weight
         outputs, inputs = self.storage.program.buffers[weight].shape
         self.kernels.append(f"Dense {c}{{{inputs}, {outputs}}};")
+        if self.storage.precision == "bfloat16":
+            self.setup.append(f"{c}.keep_rounded();")
+            self.rounded.append(f"{c}.round({weight}, worker, workers);")
         self.forward.append(f"{c}.forward(w, {op.source.buffer}, {_before('t', op.source)}, {weight}, {op.target}, t, scratch);")
 
     @add.register
@@ -146,16 +156,40 @@ class Statements:
     @add.register
     def _neuron_step(self, op: NeuronStep) -> None:
         self.forward.append(self.neuron_call(op))
+        self.enter += self._first_history(op)
         self.forward += [f"if (!again) {o}.list_rows(w, t);" for o in op.outputs if self.storage.kept(o).listed]
         self.forward += [f"if (training && !again) {o}_near.list_rows(w, t);" for o in self._near(op)]
+
+    def _kernel(self, op: NeuronStep | NeuronAdjoint) -> Kernel:
+        return next(p.kernel for p in self.storage.program.populations if p.id == op.population)
+
+    def _first_history(self, op: NeuronStep) -> list[str]:
+        """Statements that keep what states are before the first step."""
+        kernel, found = self._kernel(op), []
+        parameters = dict(zip(kernel.parameters, op.parameters, strict=True))
+        for state, n in zip(kernel.states, op.states, strict=True):
+            match self.storage.rounded[op.population].get(state):
+                case Number(value):
+                    found.append(f"keep_rounded(w, {n}, first - 1, {n}_history, {c_literal(value)});")
+                case Symbol(name) if self.storage.program.buffers[parameters[name]].shape == ():
+                    found.append(f"keep_rounded(w, {n}, first - 1, {n}_history, {parameters[name]}.value[0]);")
+                case Symbol(name):
+                    found.append(f"keep_rounded(w, {n}, first - 1, {n}_history, {parameters[name]}.value.data());")
+        return found
 
     def neuron_call(self, op: NeuronStep) -> str:
         """Statement that runs a step of a population."""
         arguments = [f"{a}.value.data()" for a in op.parameters]
         arguments += [f"{i}.row(t, w.first)" for i in op.currents]
         arguments += [f"{s}.row(t - 1, w.first)" for s in op.states] + [f"{s}.row(t, w.first)" for s in op.states]
-        arguments += [f"{o}.rows.row(t, w.first)" for o in op.outputs] + [f"{k}.row(t, w.first)" for k in op.saved]
+        kernel = self._kernel(op)
+        rounded = self.storage.rounded[op.population]
+        saved = dict(zip(kernel.saved, op.saved, strict=True))
+        kept = {s: f"{n}_history" for s, n in zip(kernel.states, op.states, strict=True)} | saved
+        arguments += [f"{o}.rows.row(t, w.first)" for o in op.outputs]
+        arguments += [f"{n}.row(t, w.first)" for k, n in saved.items() if k not in rounded]
         arguments += [f"{o}_near.rows.row(t, w.first)" for o in self._near(op)]
+        arguments += [f"{kept[n]}.row(t, w.first)" for n in rounded]
         return f"{op.population}_forward({', '.join(('rows', *arguments))});"
 
     def _near(self, op: NeuronStep) -> list[str]:
@@ -174,8 +208,8 @@ class Statements:
 
     @add.register
     def _neuron_adjoint(self, op: NeuronAdjoint) -> None:
-        kernel = next(p.kernel for p in self.storage.program.populations if p.id == op.population)
-        states = dict(zip(kernel.states, op.states, strict=True))
+        kernel, rounded = self._kernel(op), self.storage.rounded[op.population]
+        states = {s: f"{n}_history" if s in rounded else n for s, n in zip(kernel.states, op.states, strict=True)}
         arguments = [f"{a}.value.data()" for a in op.parameters]
         for s in kernel.history:
             arguments += [f"{states[s]}.row(t - 1, w.first)", f"{states[s]}.row(t, w.first)"]
@@ -228,7 +262,7 @@ class Statements:
         if op.source.buffer in self.storage.near:
             self.backward.append(f"{c}.near_gradient({given}, {op.weight}, {op.source.buffer}_near, columns, scratch);")
         else:
-            self.backward.append(f"{c}.input_gradient({given});")
+            self.backward.append(f"{c}.input_gradient({given}, scratch);")
 
     def keep_packed(self, op: DenseInputGradient | ConvolveInputGradient) -> None:
         """Keep a copy of a weight for the backward pass."""

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from snnc.backends.cpu.bfloat16 import rounded_values
+from snnc.compiler.expression import Expression
 from snnc.compiler.near import near_bounds
+from snnc.compiler.plan import Precision
 from snnc.compiler.step_operations import (
     Convolve,
     ConvolveInputGradient,
@@ -71,10 +74,13 @@ class Storage:
         The step program.
     pooled
         Windows of the maximum behind each convolution of which nothing else is read.
+    precision
+        Of what the backward pass reads of all steps, and of dense weights as connections read them.
     """
 
     program: StepProgram
     pooled: Mapping[str, Windows] = field(default_factory=dict)
+    precision: Precision = "float32"
 
     def size(self, buffer: str) -> int:
         """Values of a buffer at a step, for one sample."""
@@ -104,18 +110,26 @@ class Storage:
                     found[buffer] = (info.id, output)
         return found
 
+    @cached_property
+    def rounded(self) -> dict[str, dict[str, Expression]]:
+        """By population, states and saved values that are kept in bfloat16, by their canonical names, and what is taken off first."""
+        adjoints = {op.population for op in self.program.backward if isinstance(op, NeuronAdjoint)}
+        keeps = self.precision == "bfloat16" and self.program.optimizer is not None
+        return {p.id: rounded_values(p.kernel) if keeps and p.id in adjoints else {} for p in self.program.populations}
+
     @property
     def history_bytes(self) -> int:
         """Bytes that are kept of a step and sample for the backward pass, and that checkpoints can spare."""
-        whole = {o for op in self.program.forward if isinstance(op, NeuronStep) for o in op.outputs if self.kept(o).history}
+        whole = {o: 4 for op in self.program.forward if isinstance(op, NeuronStep) for o in op.outputs if self.kept(o).history}
         for op in self.program.backward:
             if isinstance(op, NeuronAdjoint):
                 kernel = next(p.kernel for p in self.program.populations if p.id == op.population)
-                whole |= {name for state, name in zip(kernel.states, op.states, strict=True) if state in kernel.history}
-                whole |= set(op.saved)
+                names = dict(zip((*kernel.states, *kernel.saved), (*op.states, *op.saved), strict=True))
+                rounded = self.rounded[op.population]
+                whole |= {names[n]: 2 if n in rounded else 4 for n in (*kernel.history, *kernel.saved)}
         maxima = [op for op in self.program.backward if isinstance(op, PoolingGradient | ReductionGradient) and op.kind == "max"]
         choices = sum(self.size(op.target) for op in maxima)
-        return 4 * (choices + sum(map(self._stored, whole))) + sum(map(self._choices, self.program.forward))
+        return 4 * choices + sum(size * self._stored(name) for name, size in whole.items()) + sum(map(self._choices, self.program.forward))
 
     def _choices(self, op: ForwardOp) -> int:
         """Bytes of what the maximum behind a convolution chose, by window and channel; channels of a group are filled up to lines."""

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from torch_spikes import fast_sigmoid_spike
 
 import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
@@ -16,36 +17,28 @@ from snnc.torch import Module
 T, B = 7, 5
 
 
-class Step(torch.autograd.Function):
-    """A step with the derivative of a fast sigmoid of slope 25."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return (x > 0).to(x.dtype)
-
-    @staticmethod
-    def backward(ctx, adjoint):
-        (x,) = ctx.saved_tensors
-        return adjoint / (1 + 25 * x.abs()) ** 2
+step = fast_sigmoid_spike()
 
 
 class Same(torch.nn.Module):
     """The network of :func:`network`, step by step."""
 
-    def __init__(self, weights):
+    def __init__(self, weights, truncate=T):
         super().__init__()
+        self.truncate = truncate
         self.values = torch.nn.ParameterDict(
             {name.replace(".", "_"): torch.nn.Parameter(v.detach().clone()) for name, v in weights.items()}
         )
 
     def forward(self, x):
         p = self.values
-        v = s = m = 0
+        v = s = m = torch.zeros(())
         found = []
-        for current in x @ p["input_to_hidden_weight"].t() + p["input_to_hidden_bias"]:
-            v = 0.9 * v * (1 - s.detach() if torch.is_tensor(s) else 1) + current
-            s = Step.apply(v - 1)
+        for t, current in enumerate(x @ p["input_to_hidden_weight"].t() + p["input_to_hidden_bias"]):
+            if t % self.truncate == 0:
+                v, m = v.detach(), m.detach()
+            v = 0.9 * v * (1 - s.detach()) + current
+            s = step(v - 1)
             m = 0.8 * m + s @ p["hidden_to_readout_weight"].t() + p["hidden_to_readout_bias"]
             found.append(m)
         return torch.stack(found)
@@ -107,6 +100,29 @@ def test_a_pass_that_was_not_the_last_one_goes_back_all_the_same(layer, x):
         torch.testing.assert_close(parameter.grad, wanted)
 
 
+def test_truncated_gradients_are_those_of_states_that_are_detached(x):
+    layer = Module(network(), surrogate="fast_sigmoid:25", truncate=3)
+    same = Same(dict(layer.named_parameters()), truncate=3)
+    for module in (layer, same):
+        out = module(x)
+        (out.square().mean() + out[2].sum()).backward()
+    for name, parameter in layer.named_parameters():
+        close(parameter.grad, same.values[name.replace(".", "_")].grad)
+
+
+def test_a_module_in_bfloat16_goes_back_with_rounded_histories(x):
+    gradients = []
+    for precision in ("float32", "bfloat16"):
+        layer = Module(network(), surrogate="fast_sigmoid:25", precision=precision)
+        with torch.no_grad():
+            for parameter in layer.parameters():
+                parameter.copy_(parameter.bfloat16())
+        layer(x).square().mean().backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in layer.parameters()]))
+    error = torch.linalg.norm(gradients[1] - gradients[0]) / torch.linalg.norm(gradients[0])
+    assert 0 < error < 2**-7
+
+
 def test_optimisers_hooks_and_state_dictionaries_work(layer, x):
     start = {name: value.clone() for name, value in layer.state_dict().items()}
     assert set(start) >= {"input_to_hidden.weight", "input_to_hidden.bias", "hidden_to_readout.weight", "hidden_to_readout.bias"}
@@ -145,7 +161,7 @@ import sys
 import numpy as np, torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = [sys.argv[2], sys.argv[2] + "/../backends"]
 from test_torch_module import B, T, network
 from snnc.torch import Module
 rank = int(sys.argv[1])

@@ -72,8 +72,18 @@ class Entry:
 _TORCH: Final = ("eager", "one thread", "compiled")
 _HOME: Final = "snnc.benchmarks.cpu.engines"
 MODES: Final = ("exact", "events", "window", "checkpoint")
+ROUNDED: Final = 5e-2
+"""Largest difference from the exact numbers that bfloat16 may make."""
 ENTRIES: Final = (
     *(Entry("snnc", mode, f"{_HOME}.with_snnc", ("cpu",)) for mode in MODES),
+    Entry(
+        "snnc",
+        "bfloat16",
+        f"{_HOME}.with_snnc",
+        ("cpu",),
+        f"bfloat16: histories, dense weights and factors of backward products are rounded; its numbers are compared to {ROUNDED:g}",
+        tolerance=ROUNDED,
+    ),
     Entry("snntorch", "exact", f"{_HOME}.with_snntorch", _TORCH),
     Entry(
         "norse",

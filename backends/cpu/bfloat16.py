@@ -1,0 +1,98 @@
+"""Which values of the backward pass may be kept in bfloat16, and what is taken off before they are rounded.
+
+Rounding keeps signs. A state that is compared with a threshold is therefore kept as its distance from the threshold: the backward pass sees
+the spikes that there were, and the surrogate's slope, steepest there, is off by a part in 2^8 at most. A value that decides something in
+another way stays float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from snnc.compiler.expression import Call, Expression, Number, Symbol, symbols
+from snnc.compiler.kernel import Kernel
+
+_SPIKES: Final = frozenset({"spike", "spike_ge", "sign"})
+_COMPARISONS: Final = frozenset({"gt", "ge"})
+_EXACT, _SIGNED, _ROUNDED = range(3)
+"""Not changed by rounding; changed, but not in its sign; changed."""
+
+
+class _DecidesError(Exception):
+    """A rounded value would decide something."""
+
+
+def rounded_values(kernel: Kernel) -> dict[str, Expression]:
+    """Return the names of `kernel.history` and `kernel.saved` that may be rounded, and what is taken off: 0 or a threshold."""
+    found: dict[str, Expression] = {}
+    for name in (*kernel.history, *kernel.saved):
+        names = (name, f"{name}_prev") if name in kernel.history else (name,)
+        centres = {c for a in kernel.backward for c in _centres(a.value, names, kernel.parameters)}
+        centre = centres.pop() if centres else Number(0.0)
+        if not centres and not _Rounding(kernel, names, centre).decides():
+            found[name] = centre
+    return found
+
+
+def _centres(expression: Expression, names: Collection[str], parameters: Collection[str]) -> set[Expression]:
+    """Constants that one of `names` is compared with, or that are taken off it."""
+    match expression:
+        case Call("sub" | "gt" | "ge", (Symbol(name), Number() | Symbol() as centre)) if name in names and _constant(centre, parameters):
+            return {centre}
+        case Call(_, arguments):
+            return {c for argument in arguments for c in _centres(argument, names, parameters)}
+    return set()
+
+
+def _constant(expression: Expression, parameters: Collection[str]) -> bool:
+    """Whether `expression` is the same at all steps."""
+    return set(symbols(expression)) <= set(parameters)
+
+
+class _Rounding:
+    """What becomes of values of a kernel's backward code where `names` are rounded as distances from `centre`."""
+
+    def __init__(self, kernel: Kernel, names: Collection[str], centre: Expression) -> None:
+        self.kernel, self.names, self.centre = kernel, names, centre
+        self._kinds = dict.fromkeys(names, _SIGNED if centre == Number(0.0) else _ROUNDED)
+        # Comparisons that only the adjoint has are the ends of a surrogate's support: which side of them rounding finds is no matter.
+        self._authored = any(_compares(a.value) for a in kernel.forward)
+
+    def decides(self) -> bool:
+        """Whether that would change more than the size of a value."""
+        try:
+            for assignment in self.kernel.backward:
+                self._kinds[assignment.target] = self._kind(assignment.value)
+        except _DecidesError:
+            return True
+        return False
+
+    def _kind(self, expression: Expression) -> int:
+        match expression:
+            case Symbol(name):
+                return self._kinds.get(name, _EXACT)
+            case Number():
+                return _EXACT
+            case Call("sub", (Symbol(name), right)) if name in self.names and right == self.centre:
+                return _SIGNED
+            case Call("gt" | "ge", (Symbol(name), right)) if name in self.names and right == self.centre:
+                return _EXACT
+        arguments = [self._kind(argument) for argument in expression.args]
+        return self._of_call(expression, arguments)
+
+    def _of_call(self, call: Call, arguments: Sequence[int]) -> int:
+        worst = max(arguments, default=_EXACT)
+        if worst == _EXACT or (call.function in _SPIKES and worst == _SIGNED):
+            return _EXACT
+        if call.function in ("abs", "neg"):
+            return worst
+        if call.function in _COMPARISONS and worst == _SIGNED and not self._authored:
+            return _EXACT
+        if call.function in _SPIKES | _COMPARISONS or (call.function == "where" and arguments[0] != _EXACT):
+            raise _DecidesError
+        return _ROUNDED
+
+
+def _compares(expression: Expression) -> bool:
+    return isinstance(expression, Call) and (expression.function in _COMPARISONS or any(map(_compares, expression.args)))
