@@ -123,9 +123,10 @@ def compile(
         On the processor and the reference: truncated backpropagation through time. What steps that are a multiple of this number carry
         over from the step before counts as a constant, as after PyTorch's ``detach``; the loss still reads every step.
     precision
-        On a GPU and on the processor: ``"bfloat16"`` rounds the factors of the dense backward products, which then run on tensor cores
-        or on what the processor has for such products. On the processor it also halves what is kept of all steps, and dense weights are
-        read as bfloat16 in the forward pass. Sums, states and what the optimiser changes are float32.
+        On the processor: ``"bfloat16"`` reads dense weights as bfloat16, multiplies spikes with them exactly, and rounds what dense
+        products and the past take. On a GPU: ``"bfloat16"`` rounds the factors of dense backward products, which then run on tensor
+        cores; ``"float16"`` those of forward products too, and what the backward pass reads of the past, at half the memory. Sums, states
+        and what the optimiser changes are float32.
 
     Raises
     ------

@@ -79,7 +79,7 @@ class Options:
     memory: int | None = None
     """Bytes that a training step on the processor may take; None: all that it needs without checkpoints."""
     precision: Precision = "float32"
-    """Of the factors of dense backward products, and on the processor of histories and dense weights; sums are float32."""
+    """Of the factors of dense backward products; float16: of forward products and the kept past too. Sums and states are float32."""
     threads: int | None = None
     """Threads of a program on the processor; None: ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all."""
     truncate: int | None = None
@@ -105,10 +105,11 @@ class Options:
             raise OptionValueError(f"truncate is for the targets {CPU!r} and {REFERENCE!r}; {self.target!r} goes back through all steps.")
         if self.precision not in PRECISIONS:
             raise OptionValueError(f"precision is {self.precision!r}; it is one of {', '.join(PRECISIONS)}.")
-        if self.precision != "float32" and self.target not in (CPU, CUDA):
-            raise OptionValueError(
-                f"precision {self.precision!r} is for the targets {CPU!r} and {CUDA!r}; {self.target!r} computes in float32."
-            )
+        for precision, targets in (("bfloat16", (CPU, CUDA)), ("float16", (CUDA,))):
+            if self.precision == precision and self.target not in targets:
+                others = "float32 or bfloat16" if self.target == CPU else "float32"
+                where = " and ".join(map(repr, targets))
+                raise OptionValueError(f"precision {precision!r} is for the target {where}; {self.target!r} computes in {others}.")
         if self.streaming not in STREAMING:
             raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
         self._check_overlap()

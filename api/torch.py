@@ -164,7 +164,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         for info in infos:
             value = by_name[info.label]
             if isinstance(value, torch.Tensor):
-                if value.device.type != self._device.type:
+                if value.device != self._device:
                     there = str(self._device)
                     raise TorchTensorError(
                         f"the input {info.label!r} is on {value.device}; the module runs on {there}: give it .to({there!r})."

@@ -1,10 +1,10 @@
 """One training step of workload W1 on the emulated IPU: ``python benchmarks/w1.py``.
 
 W1: T=100, B=64, 700 -> 256 recurrent LIF -> 20 leaky readout, 5 % input, cross entropy of the mean membrane, Adam. Prints the
-seconds of each step beside those of the NumPy reference (interleaved), the largest difference of the losses and of all gradients,
-the peak memory, and the cycles that the plan predicts beside those that the emulator counts. Both start each step from the same
-weights: a membrane that lies within rounding of its threshold may spike in one and not in the other, and a recurrent network
-amplifies that over many updates.
+seconds of each step, on the wall and of all threads on processors, beside those of the NumPy reference (interleaved), the largest
+difference of the losses and of all gradients, the peak memory, and the cycles that the plan predicts beside those that the emulator
+counts. Both start each step from the same weights: a membrane that lies within rounding of its threshold may spike in one and not in
+the other, and a recurrent network amplifies that over many updates.
 """
 
 from __future__ import annotations
@@ -51,22 +51,25 @@ def main() -> None:
         reference = snnc.compile(network(), **options)
         inputs = {machine.program.inputs[0].id: np.ascontiguousarray(x.swapaxes(0, 1))}
         seconds: dict[str, list[float]] = {"emulated": [], "reference": []}
+        processor: dict[str, list[float]] = {"emulated": [], "reference": []}
         worst_loss = worst_gradient = 0.0
         cycles: list[int] = []
         for _ in range(rounds):
             machine.engine.set_parameters(reference.engine.get_parameters())
             losses = []
             for name, session in (("emulated", machine), ("reference", reference)):
-                start = time.perf_counter()
+                start, used = time.perf_counter(), time.process_time()
                 losses.append(session.engine.train_batch(inputs, y, 1e-3))
                 seconds[name].append(time.perf_counter() - start)
+                processor[name].append(time.process_time() - used)
             cycles.append(machine.engine.profile()["emulator"]["cycles_last_run"])
             worst_loss = max(worst_loss, abs(losses[0] - losses[1]))
             ours, theirs = machine.engine.gradients(), reference.engine.gradients()
             errors = (np.linalg.norm(ours[k] - g) / np.linalg.norm(g) for k, g in theirs.items())
             worst_gradient = max(worst_gradient, *map(float, errors))
         for name, values in seconds.items():
-            print(f"{name:10} median {statistics.median(values):.3f} s a step, {min(values):.3f} to {max(values):.3f}")
+            wall = f"median {statistics.median(values):.3f} s a step, {min(values):.3f} to {max(values):.3f}"
+            print(f"{name:10} {wall}; {statistics.median(processor[name]):.3f} s of processors")
         print(f"largest difference: loss {worst_loss:.1e}, a gradient {worst_gradient:.1e} (norm of difference over norm)")
         print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB (both engines in this process)")
         predicted, first, last = machine.plan.cycles, cycles[0], cycles[-1]

@@ -27,8 +27,8 @@ Overlap: TypeAlias = Literal["auto", "on", "off"]
 """Whether the host's streams run beside computing: where that is predicted to be faster, always, never."""
 Recompute: TypeAlias = Literal["auto", "off"] | int
 """Whether segments of the sequence run forward a second time: where nothing fits without, never, or with so many iterations in each."""
-Precision = Literal["float32", "bfloat16"]
-"""Of the factors of products that may be rounded; sums are float32."""
+Precision = Literal["float32", "bfloat16", "float16"]
+"""Of the factors of dense backward products; float16: of forward products and of what is kept of the past too. Sums are float32."""
 Streaming: TypeAlias = Literal["auto"] | Streamed
 """What a sequence in segments may keep outside the tiles: whatever makes it fit and fastest, or as :data:`Streamed`."""
 
@@ -209,6 +209,8 @@ class Phase:
         The tile that decides `compute`.
     waits
         Whether all tiles of all chips wait for each other: a decision, an exchange between chips, a copy from or to streaming memory.
+    first
+        What its first run computes, in predicted cycles; None: as all others.
     """
 
     name: str
@@ -220,11 +222,17 @@ class Phase:
     bytes_in: int
     busiest_tile: int
     waits: bool = False
+    first: float | None = None
 
     @property
     def cycles(self) -> float:
         """Predicted cycles of one run."""
         return self.compute + self.sync + self.exchange
+
+    @property
+    def first_cycles(self) -> float:
+        """Predicted cycles of the first run."""
+        return self.cycles if self.first is None else self.first + self.sync + self.exchange
 
 
 @dataclass(frozen=True)

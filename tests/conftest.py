@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 from snnc.backends.emulator.popc import DEFAULT_FLAGS
+from snnc.compiler.mapping import mapper
 
 settings.register_profile("fixed", derandomize=True, database=None, deadline=None)
 settings.register_profile("search", deadline=None)
@@ -17,6 +18,8 @@ settings.load_profile(os.environ.get("SNNC_HYPOTHESIS", "fixed"))
 
 ROOT = Path(__file__).parents[1]
 CODELET_FLAGS = "SNNC_CODELET_FLAGS"
+SOON_SATISFIED = ("api", "compiler")
+"""Folders whose tests hold for any plan. Where predictions are compared with emulations, plans are those of users."""
 
 
 def pytest_addoption(parser):
@@ -26,9 +29,20 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Codelets are compiled in half the time unless all cases run: results must not depend on it, and each is run for milliseconds."""
-    if not config.getoption("--wide"):
-        os.environ.setdefault(CODELET_FLAGS, DEFAULT_FLAGS.replace("-O2", "-Og"))
+    """Unless all cases run, what is run for milliseconds is compiled without optimisation: results must not depend on it."""
+    if config.getoption("--wide"):
+        os.environ.setdefault("SNNC_TEST_LEVEL", "-O3")
+    else:
+        os.environ.setdefault(CODELET_FLAGS, DEFAULT_FLAGS.replace("-O2", "-O0"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_changes(request):
+    """Plans of the compiler's tests and of commands are improved by six changes, not eighty, where no test asks for more."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.parent.name in SOON_SATISFIED and not request.config.getoption("--wide"):
+            patch.setattr(mapper, "EFFORT", 1)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +54,7 @@ def codelets_as_for_users():
 
 
 def pytest_collection_modifyitems(config, items):
+    items.sort(key=lambda item: item.path.parent != ROOT / "tests")  # no long one is the last that another worker waits for
     if config.getoption("--wide"):
         return
     wide = [item for item in items if item.get_closest_marker("wide")]

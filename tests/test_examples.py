@@ -34,7 +34,7 @@ def test_the_imported_network_is_as_accurate_as_snntorch_says(data):
         assert session.evaluate(data["test_x"], data["test_y"]) == pytest.approx(facts["test_accuracy"], abs=1e-9)
 
 
-def test_the_main_job_runs_trains_and_reports(tmp_path):
+def test_the_main_job_runs_trains_and_reports(tmp_path, codelets_as_for_users):
     command = [sys.executable, str(DIGITS / "main_job.py"), "--folder", str(tmp_path / "digits")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

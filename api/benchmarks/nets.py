@@ -79,6 +79,12 @@ def benchmark(name: str) -> Benchmark:
     raise UnknownBenchmarkError(f"there is no benchmark {name!r}; names look like {', '.join(next(_names(suite)) for suite in SUITES)}.")
 
 
+def same_network(name: str) -> str:
+    """Return the name that a network of both grids has first: one IPU of ``multi_ipu`` is ``multi_neuron`` with three layers."""
+    match = re.fullmatch(r"shd-x1-n(\d+)-a(\d+(?:\.\d+)?)", name)
+    return f"shd-n{match[1]}-b3-a{match[2]}" if match else name
+
+
 def _multi_layer(name: str, data: str, layers: int, percent: float) -> Benchmark:
     suite = "logged" if data == "logged" else "multi_layer"
     source = DATASETS["nmnist" if data == "logged" else data]

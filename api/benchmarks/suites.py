@@ -60,13 +60,13 @@ def tasks(suite: str, pattern: str = "*") -> tuple[Task, ...]:
 
 
 def _usual(suite: str) -> tuple[str, ...]:
-    """Nets of a suite when nobody chooses: of the large grids, one activity."""
+    """Nets of a suite when nobody chooses, the quick ones first: of the large grids, one activity."""
     grids = tuple(
         name for name in (*names("multi_neuron"), *names("multi_ipu")) if "-a5" in name and "-b2" not in name and "-b4" not in name
     )
     if suite == "compile":
         return ("w1", "w2", *(name for name in grids if "-x" in name and "-B" not in name))
-    return (*names("logged"), *grids, *names("everyday"))
+    return (*names("everyday"), *names("logged"), *grids)
 
 
 def run(task: Task, seconds: float = SECONDS) -> dict[str, Any]:

@@ -34,6 +34,7 @@ def bench(
     """Measure: mappings by snnc and by baselines (predicted steps), compile times, or training steps here beside other frameworks.
 
     Every row runs in a process of its own, so that its seconds and its peak memory are its own; one that fails is a row with an error.
+    The file of rows grows row by row: what ends a run of hours loses none of them.
     In the suites cpu and cuda all engines train the same network, show equal numbers first, and take turns. cuda needs a GPU and nvcc; with
     SNNC_CUDA_ON_HOST=1 the processor stands in, which checks everything and measures nothing.
 
@@ -50,7 +51,7 @@ def bench(
     if suite == "paper":
         _paper(nets, json_file, plot, listing)
         return
-    from snnc.benchmarks.clocks import at_another_clock
+    from snnc.benchmarks.repeated import repeated
     from snnc.benchmarks.suites import run, tasks
     from snnc.benchmarks.table import compile_lines, mapping_lines
 
@@ -63,10 +64,13 @@ def bench(
     rows: list[dict[str, Any]] = []
     try:
         for number, task in enumerate(chosen, 1):
-            rows.append(at_another_clock(rows, task) or run(task))
+            rows.append(repeated(rows, task) or run(task))
             note(f"{number}/{len(chosen)} {task.net} {task.strategy}: {_short(rows[-1])}")
+            if str(json_file) != "-":
+                _write(json_file, rows)
     finally:
-        _write(json_file, rows)
+        if str(json_file) == "-":
+            _write(json_file, rows)
     if plot is not None:
         _draw(plot, rows)
     if str(json_file) == "-":

@@ -75,7 +75,7 @@ def compile_(
         str,
         typer.Option(
             "--precision",
-            help="Targets cpu, cuda: float32, or bfloat16 factors of dense products and (cpu) histories.",
+            help="Targets cpu, cuda: float32, or bfloat16 dense products (cuda: backward ones); cuda: float16 products and past.",
         ),
     ] = "float32",
     data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to measure how often neurons fire.")] = None,

@@ -12,11 +12,13 @@ from snnc.compiler.mapping.plan_json import runs, unruns
 from snnc.compiler.plan import Plan
 
 CODES: Final[Mapping[str, str]] = {
+    "recompute: segment from I/O tiles": r"F0 segment\b",
     "recompute: relays": r"F1\b",
     "recompute: windows": r"F1b\b",
     "recompute: neurons": r"F2\b",
     "forward: labels from I/O tiles": r"F0 labels\b",
     "forward: inputs from I/O tiles": r"F0 inputs\b",
+    "forward: segment from I/O tiles": r"F0 segment\b",
     "forward: initial states": r"F0 initial\b",
     "forward: relays": r"F1\b",
     "forward: windows": r"F1b\b",

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Final
 
 from snnc.compiler.mapping.host_overlap import IO_TILES
+from snnc.compiler.mapping.host_streams import SEGMENT
 from snnc.compiler.plan import Phase, Plan
 
 KINDS: Final = ("sync", "exchange", "compute")
@@ -71,14 +72,23 @@ def whole_step(plan: Plan, emulated: Emulated | None = None) -> Row:
 
 
 def _host(plan: Plan, heads: Sequence[Span]) -> tuple[Span, ...]:
-    """The transfer of the next step's inputs, from where it begins: behind what hands on those of this one, or in front of a part."""
+    """The transfer of the next step's inputs, from where it begins: behind what hands on those of this one, or in front of a part.
+
+    Of inputs in segments, those that come while parts run follow each other.
+    """
     if plan.overlap is None or plan.host_seconds is None:
         return ()
+    turns = {p.part: p.runs for p in plan.phases if p.name.endswith(f"{SEGMENT} from {IO_TILES}")}
+    whole = plan.host_seconds * plan.target.clock_hz
+    if turns:
+        begins = {head.phase: head.start for head in reversed(heads)}
+        each = whole / sum(turns.values())
+        return tuple(Span("inputs of the next segments", HOST, begins[part], runs * each, runs) for part, runs in turns.items())
     beside = {"forward": ("forward",), "backward": ("recompute", "backward"), "update": ("update",)}[plan.overlap.beside]
     start = next(head.start for head in heads if head.phase in beside)
     if plan.overlap.beside == "forward":
         start += sum(p.runs * p.cycles for p in plan.phases if p.name.endswith(IO_TILES))
-    return (Span("inputs of the next step", HOST, start, plan.host_seconds * plan.target.clock_hz, 1),)
+    return (Span("inputs of the next step", HOST, start, whole, 1),)
 
 
 def parts(plan: Plan, emulated: Emulated | None = None) -> tuple[Row, ...]:

@@ -39,14 +39,18 @@ SOURCES: Final = (
 )
 OWN: Final = ("network.cpp", "neurons.cpp")
 """Those that differ between projects."""
+THREADED: Final = "cpu_session.cpp"
+"""The one that starts threads."""
 HEADERS: Final = ("convolution.hpp", "cpu_session.hpp", "dense.hpp", "maximum.hpp", "readout.hpp", "wiring.hpp")
 """What ``network.cpp`` includes in every project: g++ keeps it compiled."""
-FLAGS: Final = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math")
+FLAGS: Final = ("-march=native", "-fno-math-errno", "-fno-trapping-math")
+LEVEL: Final = "-O3"
+"""How hard sources are optimised."""
 EQUATION_FLAGS: Final = ("-ffp-contract=off",)
 LIBRARY: Final = "libsnnc_project.so"
 
 
-def build_cpu(folder: Path, flags: Sequence[str] = ()) -> Path:
+def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL, threads: Sequence[str] | None = None) -> Path:
     """Return the shared library of the project in `folder`, built when its sources were never built before on this machine.
 
     Sources that projects share are compiled once. Weights and tables are read when the library is opened.
@@ -57,6 +61,10 @@ def build_cpu(folder: Path, flags: Sequence[str] = ()) -> Path:
         An emitted project.
     flags
         Further compiler flags, such as a sanitizer.
+    level
+        How hard to optimise the project's own sources; those that projects share do the work of most networks.
+    threads
+        Flags of the source that starts threads. None: OpenMP where a program with it links; std::thread takes its place elsewhere.
 
     Raises
     ------
@@ -67,25 +75,29 @@ def build_cpu(folder: Path, flags: Sequence[str] = ()) -> Path:
     """
     folder = Path(folder)
     command = compiler()
-    every = (*common_flags(command), *FLAGS, *_openmp(command), *flags)
-    identity = [*command, compiler_version(command), *every, *EQUATION_FLAGS, machine_id()]
+    every = (*common_flags(command), *FLAGS, *flags)
+    threads = _openmp(command) if threads is None else threads
+    identity = [*command, compiler_version(command), *every, machine_id()]
     headers = headers_of(folder)
-    keys = {name: source_key(folder / name, headers, identity) for name in SOURCES}
+    levels = dict.fromkeys(SOURCES, LEVEL) | dict.fromkeys(OWN, level)
+    further = {"neurons.cpp": EQUATION_FLAGS, THREADED: tuple(threads)}
+    keys = {name: source_key(folder / name, headers, [*identity, levels[name], *further.get(name, ())]) for name in SOURCES}
 
     def compile_one(name: str) -> Path:
-        own = [*command, *every, *(EQUATION_FLAGS if name == "neurons.cpp" else ())]
-        own += precompiled(folder, HEADERS, identity, own) if name == "network.cpp" else []
-        return compiled(folder / name, keys[name], own, shared=name not in OWN)
+        own = [*command, *every, levels[name], *further.get(name, ())]
+        if name == "network.cpp" and not flags:  # few projects are built with further flags
+            own += precompiled(folder, HEADERS, [*identity, level], own)
+        return compiled(folder / name, keys[name], own)
 
     def build(to: Path) -> None:
         objects = all_of([partial(compile_one, name) for name in SOURCES])
-        run_compiler([*command, *every, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
+        run_compiler([*command, *every, *threads, LEVEL, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
-    return kept(f"cpu-{digest([*identity, *keys.values()])}", LIBRARY, build)
+    return kept(f"cpu-{digest([*identity, *threads, *keys.values()])}", LIBRARY, build)
 
 
 def _openmp(command: Sequence[str]) -> tuple[str, ...]:
-    """The flag of OpenMP where a program with it links; std::thread takes its place elsewhere."""
+    """The flag of OpenMP where a program with it links."""
     target = cache_dir() / f"openmp-{digest([*command, compiler_version(command), machine_id()])}"
     if not target.exists():
         scratch = scratch_beside(target)

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from snnc.backends.cuda.errors import CHECK_ON_HOST, NvccMissingError
-from snnc.backends.emulator.objects import all_of, compiled, headers_of, source_key
+from snnc.backends.emulator.objects import all_of, compiled, headers_of, precompiled, source_key
 from snnc.backends.emulator.toolchain import (
-    cache_dir,
     common_flags,
     compiler,
     compiler_version,
@@ -24,13 +23,13 @@ from snnc.backends.emulator.toolchain import (
     first_errors,
     kept,
     machine_id,
-    publish,
     run_compiler,
-    scratch_beside,
 )
 from snnc.compiler.errors import BuildError
 
 SOURCES: Final = ("network.cu", "cuda_session.cpp", "snnc_abi.cpp", "snnc_files.cpp")
+HEADERS: Final = ("convolution.hpp", "cuda_session.hpp", "launch.hpp", "learned.hpp", "sharing.hpp", "tensor_cores.hpp", "wiring.hpp")
+"""What ``network.cu`` includes in every project: g++ keeps it compiled for checks on the processor."""
 FLAGS: Final = ("-O3", "-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
 """Equations round as they are written: products ask for fused multiplications by name."""
 HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-U_FORTIFY_SOURCE", "-DSNNC_ON_HOST")
@@ -84,16 +83,12 @@ def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Pa
     """
     folder = Path(folder)
     command = [*nvcc(), *FLAGS, f"-arch={architecture}", *flags]
-    target = cache_dir() / f"cuda-{digest([*command, compiler_version(command[:1]), *_contents(folder)])}"
-    if not (target / LIBRARY).exists():
-        scratch = scratch_beside(target)
-        try:
-            said = _run([*command, "-shared", *(str(folder / name) for name in SOURCES), "-o", str(scratch / LIBRARY)])
-            (scratch / RESOURCES).write_text(said)
-            publish(scratch, target)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    return target / LIBRARY
+
+    def build(to: Path) -> None:
+        sources = (str(folder / name) for name in SOURCES)
+        (to / RESOURCES).write_text(_run([*command, "-shared", *sources, "-o", str(to / LIBRARY)]))
+
+    return kept(f"cuda-{digest([*command, compiler_version(command[:1]), *_contents(folder)])}", LIBRARY, build)
 
 
 def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
@@ -111,8 +106,12 @@ def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
     headers = headers_of(folder)
     keys = {name: source_key(folder / name, headers, identity) for name in SOURCES}
 
+    def compile_one(name: str) -> Path:
+        taken = precompiled(folder, HEADERS, identity, every) if name == "network.cu" else []
+        return compiled(folder / name, keys[name], [*every, *taken, "-x", "c++"])
+
     def build(to: Path) -> None:
-        objects = all_of([partial(compiled, folder / name, keys[name], [*every, "-x", "c++"]) for name in SOURCES])
+        objects = all_of([partial(compile_one, name) for name in SOURCES])
         run_compiler([*every, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
     return kept(f"cuda-host-{digest([*identity, *keys.values()])}", LIBRARY, build)

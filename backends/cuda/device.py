@@ -11,6 +11,8 @@ from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError
 
 DEVICE: Final = "SNNC_CUDA_DEVICE"
 """Environment variable: number of the device that sessions open on."""
+LOCAL_RANK: Final = "LOCAL_RANK"
+"""What ``torchrun`` tells each of its processes: its number on this machine."""
 LEAST_CAPABILITY: Final = (7, 5)
 """The oldest devices that the emitted code is for (sm_75)."""
 _DRIVER: Final = "libcuda.so.1"
@@ -25,10 +27,11 @@ _HELP: Final = (
 
 @dataclass(frozen=True)
 class Device:
-    """The first CUDA device: its compute capability and the bytes of its memory."""
+    """A CUDA device: its compute capability, the bytes of its memory, and its number."""
 
     capability: tuple[int, int]
     memory: int
+    number: int = 0
 
     @property
     def architecture(self) -> str:
@@ -37,7 +40,7 @@ class Device:
 
 
 def first_device() -> Device:
-    """Return the device that sessions open on: the first of this machine, or the one that :data:`DEVICE` names.
+    """Return the device that sessions open on: the one that :data:`DEVICE` names, that of this process of ``torchrun``, or the first.
 
     Raises
     ------
@@ -51,7 +54,7 @@ def first_device() -> Device:
         raise GpuMissingError(f"the CUDA device has compute capability {has}; {least} or newer is needed. {_HELP}")
     memory = ctypes.c_size_t(0)
     driver.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
-    return Device((found[0], found[1]), memory.value)
+    return Device((found[0], found[1]), memory.value, device.value)
 
 
 def device_attributes(*numbers: int) -> list[int]:
@@ -81,7 +84,7 @@ def device_name() -> str:
 
 
 def _opened() -> tuple[Any, ctypes.c_int]:
-    """Return the driver and the device that :data:`DEVICE` names, the first one otherwise."""
+    """Return the driver and the device that sessions open on."""
     try:
         driver = ctypes.CDLL(_DRIVER)
     except OSError:
@@ -89,9 +92,12 @@ def _opened() -> tuple[Any, ctypes.c_int]:
     count = ctypes.c_int(0)
     if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value == 0:
         raise GpuMissingError(f"the CUDA driver of this machine finds no device. {_HELP}")
-    named = os.environ.get(DEVICE) or "0"
+    variable, named = next(((v, os.environ[v]) for v in (DEVICE, LOCAL_RANK) if os.environ.get(v)), (DEVICE, "0"))
+    if variable == LOCAL_RANK and count.value == 1:
+        # Whoever started the processes lets each see a device of its own.
+        named = "0"
     if not named.isdecimal() or int(named) >= count.value:
-        raise GpuMissingError(f"{DEVICE} is {named!r}; the CUDA driver of this machine finds {count.value} devices, from 0. {_HELP}")
+        raise GpuMissingError(f"{variable} is {named!r}; the CUDA driver of this machine finds {count.value} devices, from 0. {_HELP}")
     device = ctypes.c_int(0)
     driver.cuDeviceGet(ctypes.byref(device), int(named))
     return driver, device

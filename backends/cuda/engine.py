@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from snnc.backends.cuda.build import build_cuda, build_host_check
 from snnc.backends.cuda.device import DEVICE, first_device
 from snnc.backends.cuda.errors import CHECK_ON_HOST, DeviceArrayError
 from snnc.backends.device_arrays import DeviceArray, device_array
+from snnc.backends.engine import Array, Initial
 from snnc.backends.events import Events
 from snnc.backends.segmented_engine import SegmentedEngine
+
+
+@dataclass(frozen=True, eq=False)
+class Sent:
+    """Inputs that are on the device before they run, and the shapes that tensors had then."""
+
+    inputs: Mapping[str, Any]
+    shapes: Mapping[str, tuple[int, ...]]
 
 
 class CudaEngine(SegmentedEngine):
@@ -46,6 +59,12 @@ class CudaEngine(SegmentedEngine):
     ) -> None:
         super().__init__(library, folder, memory)
         self._device_memory = device_memory
+        self._offered: Mapping[str, Any] | None = None
+        """What is to be sent while the next batch runs."""
+        self._sending: tuple[Sent, list[Array]] | None = None
+        """What is sent while a batch runs, and the arrays that it is read from."""
+        self._there: Sent | None = None
+        """What was sent while the last one ran."""
         for name, value in (("team_blocks", team_blocks), ("tile", tile)):
             if value is not None:
                 self._setting(name, value)
@@ -55,8 +74,59 @@ class CudaEngine(SegmentedEngine):
             return self._device_memory, "the device"
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "this machine"
 
+    @property
+    def takes_ahead(self) -> bool:
+        """See :class:`~snnc.backends.engine.AheadEngine`; where memory is bounded, it is not spent on a batch that waits."""
+        return self.memory is None
+
+    def offer(self, inputs: Mapping[str, Any], target: Array | None = None) -> None:
+        """See :class:`~snnc.backends.engine.AheadEngine`; what is on the device already, and events, are taken when they run."""
+        self._offered = inputs
+
+    def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        found = super().forward(inputs, initial)
+        self._arrived()
+        return found
+
+    def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
+        """See :class:`~snnc.backends.engine.Engine`."""
+        loss = super().train_batch(inputs, target, learning_rate)
+        self._arrived()
+        return loss
+
+    def _arrived(self) -> None:
+        """What was sent for is there once the batch before it has run."""
+        sending, self._sending = self._sending, None
+        self._there = sending[0] if sending else None
+
     def _set_arrays(self, inputs: Mapping[str, Any]) -> None:
-        """Set all inputs, from host memory or from the device's."""
+        """Set all inputs, from host memory or from the device's, but those that are there; send for what was offered."""
+        there, self._there = self._there, None
+        offered, self._offered = self._offered, None
+        if there is None or there.inputs is not inputs or there.shapes != self._shapes():
+            self._set_now(inputs)
+        self._sending = None if offered is None else self._send(offered)
+
+    def _send(self, inputs: Mapping[str, Any]) -> tuple[Sent, list[Array]] | None:
+        """Tell the program where the next inputs are: it reads these arrays while it runs this batch."""
+        shapes = self._shapes()
+        given = {name: inputs[name] for name in shapes}
+        if any(not isinstance(a, np.ndarray) or a.size != math.prod(shapes[name]) for name, a in given.items()):
+            return None
+        steps, batch = next(iter(shapes.values()))[:2]
+        ahead = sum(4 * a.size for a in given.values())
+        if steps * batch * int(self.description["bytes_per_step"]) + ahead > self._memory_there()[0]:
+            return None
+        arrays = [np.ascontiguousarray(a, dtype=np.float32) for a in given.values()]
+        for name, array in zip(given, arrays, strict=True):
+            self.session.set_from(f"{name}_next", array.ctypes.data, array.size)
+        return Sent(inputs, shapes), arrays
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return {info["tensor"]: self.session.tensors[info["tensor"]].shape for info in self.description["inputs"]}
+
+    def _set_now(self, inputs: Mapping[str, Any]) -> None:
         for info in self.description["inputs"]:
             name = info["tensor"]
             given = inputs[name]
@@ -98,9 +168,9 @@ def open_engine(folder: Path, memory: int | None = None, number: int | None = No
         os.environ[DEVICE] = str(number)
     try:
         device = first_device()
+        os.environ[DEVICE] = str(device.number)
         return CudaEngine(build_cuda(folder, device.architecture), Path(folder), memory=memory, device_memory=device.memory)
     finally:
-        if number is not None:
-            os.environ.pop(DEVICE)
+        os.environ.pop(DEVICE, None)
         if before is not None:
             os.environ[DEVICE] = before

@@ -10,27 +10,49 @@ from snnc.compiler.step_operations import NeuronAdjoint, NeuronStep
 from snnc.compiler.step_program import PopulationInfo, StepProgram
 
 
-def forward_lines(program: StepProgram, info: PopulationInfo, op: NeuronStep) -> list[str]:
-    """Statements of a step of ``info``: currents are the sums of its ports, states and outputs are stored."""
+def forward_lines(program: StepProgram, info: PopulationInfo, op: NeuronStep, past: Mapping[str, str]) -> list[str]:
+    """Statements of a step of ``info``: currents are the sums of its ports, states and outputs are stored.
+
+    Parameters
+    ----------
+    program, info, op
+        What is written.
+    past
+        States to the buffers of 16 bits a number that keep them for the backward pass, and saved values to themselves where they are
+        kept so.
+    """
     kernel = info.kernel
     results = [*kernel.states, *kernel.outputs, *kernel.saved]
     body = needed(kernel.forward, results)
-    wanted = reads(body, results)
+    wanted = reads(body, results) | {f"{s}_prev" for s, buffer in zip(kernel.states, op.states, strict=True) if buffer in past}
     places = {name: f"item.sum({port}, s)" for port, name in enumerate(kernel.inputs)}
     places |= {f"{s}_prev": f"net.{buffer}.row(t - 1, b)[n]" for s, buffer in zip(kernel.states, op.states, strict=True)}
     lines = [*_loads(places, wanted), *_parameters(program, kernel.parameters, op.parameters, wanted), *c_assignments(body)]
-    stores = [(buffer, s) for s, buffer in zip(kernel.states, op.states, strict=True)]
-    stores += [(buffer, k) for k, buffer in zip(kernel.saved, op.saved, strict=True)]
+    stores = [_store(buffer, s) for s, buffer in zip(kernel.states, op.states, strict=True)]
+    for s, buffer in zip(kernel.states, op.states, strict=True):
+        if buffer in past:
+            stores += [f"if (t == 0) {_put(past[buffer], f'{s}_prev', '-1')}", _put(past[buffer], s)]
+    stores += [_put(buffer, k) if buffer in past else _store(buffer, k) for k, buffer in zip(kernel.saved, op.saved, strict=True)]
     for name, buffer in zip(kernel.outputs, op.outputs, strict=True):
         if program.buffers[buffer].kind == "spikes":
             lines.append(f"net.{buffer}.store(t, b, item.neuron, item.lane, item.live && {name} != 0.0f);")
         else:
-            stores.append((buffer, name))
-    return [*lines, *_stored([f"net.{buffer}.row(t, b)[n] = {name};" for buffer, name in stores])]
+            stores.append(_store(buffer, name))
+    return [*lines, *_stored(stores)]
 
 
-def backward_lines(program: StepProgram, info: PopulationInfo, op: NeuronAdjoint, sums: Callable[[str], str]) -> list[str]:
-    """Statements of the adjoint of a step: adjoints of outputs are the sums of their ports; gradients of parameters add to `sums`."""
+def backward_lines(
+    program: StepProgram, info: PopulationInfo, op: NeuronAdjoint, past: Mapping[str, str], sums: Callable[[str], str]
+) -> list[str]:
+    """Statements of the adjoint of a step: adjoints of outputs are the sums of their ports; gradients of parameters add to `sums`.
+
+    Parameters
+    ----------
+    program, info, op, past
+        As for :func:`forward_lines`.
+    sums
+        Gradient to the buffer of its sums over time.
+    """
     kernel = info.kernel
     results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
     body = needed(kernel.backward, results)
@@ -38,8 +60,9 @@ def backward_lines(program: StepProgram, info: PopulationInfo, op: NeuronAdjoint
     states = dict(zip(kernel.states, op.states, strict=True))
     places: dict[str, str] = {}
     for s in kernel.history:
-        places |= {f"{s}_prev": f"net.{states[s]}.row(t - 1, b)[n]", s: f"net.{states[s]}.row(t, b)[n]"}
-    places |= {k: f"net.{buffer}.row(t, b)[n]" for k, buffer in zip(kernel.saved, op.saved, strict=True)}
+        kept = past.get(states[s], states[s])
+        places |= {f"{s}_prev": f"net.{kept}.values(t - 1, b)[n]", s: f"net.{kept}.values(t, b)[n]"}
+    places |= {k: f"net.{buffer}.values(t, b)[n]" for k, buffer in zip(kernel.saved, op.saved, strict=True)}
     places |= {f"d_{o}": f"item.sum({port}, s)" for port, o in enumerate(kernel.outputs)}
     places |= {f"d_{s}": f"net.d_{buffer}.row(0, b)[n]" for s, buffer in states.items()}
     lines = [*_loads(places, wanted), *_parameters(program, kernel.parameters, op.parameters, wanted), *c_assignments(body)]
@@ -47,6 +70,14 @@ def backward_lines(program: StepProgram, info: PopulationInfo, op: NeuronAdjoint
     stores += [f"net.d_{buffer}.row(t, b)[n] = d_{i};" for i, buffer in zip(kernel.inputs, op.currents, strict=True)]
     stores += [f"net.{sums(gradient)}.row(0, b)[n] += d_{a};" for a, gradient in zip(kernel.learnable, op.gradients, strict=True)]
     return [*lines, *_stored(stores)]
+
+
+def _store(buffer: str, value: str) -> str:
+    return f"net.{buffer}.row(t, b)[n] = {value};"
+
+
+def _put(buffer: str, value: str, step: str = "t") -> str:
+    return f"net.{buffer}.put({step}, b, n, {value});"
 
 
 def _stored(stores: list[str]) -> list[str]:

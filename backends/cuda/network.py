@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 from snnc.backends.cpu.adjoint import GivenAdjoint
 from snnc.backends.cpu.network import loss_context, optimizer_context
 from snnc.backends.cpu.storage import Storage
+from snnc.backends.cuda.copies import WeightCopy
 from snnc.backends.cuda.gradients import Gradients
 from snnc.backends.cuda.steps import Steps
 from snnc.backends.cuda.tables import Table
@@ -15,6 +17,7 @@ from snnc.backends.cuda.wavefront import wavefront
 from snnc.backends.moments import moments
 from snnc.backends.names import comment_text
 from snnc.backends.safetensors_file import safetensors_header
+from snnc.backends.sized_project import MemoryNeeds
 from snnc.compiler.graph import Array
 from snnc.compiler.plan import Precision
 from snnc.compiler.step_operations import Dense, DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
@@ -22,8 +25,26 @@ from snnc.compiler.step_program import StepProgram
 
 Context = dict[str, Any]
 Group = dict[str, Any]
-Row = tuple[str, int, bool, str]
-"""A buffer: name, steps before the first, whether bits, slots in C++."""
+
+
+class Row(NamedTuple):
+    """A buffer of a sequence: its name, values, steps before the first, what a row holds, and its slots in C++."""
+
+    name: str
+    size: int
+    past: int
+    form: Literal["numbers", "halves", "spikes"]
+    slots: str
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of a step and sample."""
+        return {"numbers": 4 * self.size, "halves": 4 * -(-self.size // 2), "spikes": 4 * -(-self.size // 32)}[self.form]
+
+    @property
+    def kind(self) -> str:
+        """C++ type that kernels see."""
+        return {"numbers": "Rows<", "halves": "Halves<Half, ", "spikes": "Bits<"}[self.form] + f"{self.size}, {self.past}>"
 
 
 def network_context(
@@ -39,8 +60,9 @@ def network_context(
     if trains:
         gradients.add_all()
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
-    buffers = Buffers(storage, gradients, trains)
+    buffers = Buffers(steps, gradients, trains)
     learned = [u.parameter for u in program.update] if trains else []
+    copies = list(steps.bound.copies.values())
     turns = wavefront([p.name for p in forward], steps.edges())
     context: Context = {
         "title": comment_text(program.name),
@@ -62,15 +84,13 @@ def network_context(
             _group("Connections.", steps.bound.fields),
         ],
         "members": [*buffers.members(), _group("Parameters.", _parameters(program))],
-        "setup": [*_setup(storage, buffers, learned), *steps.bound.setup],
-        "layout": [*buffers.layout(record), *_copies_layout(steps), *gradients.layout],
+        "setup": _setup(storage, buffers, learned),
+        "layout": [*buffers.layout(record), *(copy.layout for copy in copies), *gradients.layout],
         "binding": [*buffers.binding(), *_parameter_binding(steps, learned), *steps.bound.binding],
         "turns": gradients.turns,
         "gradients": gradients.lines,
-        "copies": [
-            *(f"turn_weights(net.{w}, {i}, {o}, net.{w}_back);" for w, (i, o) in steps.bound.turned.items()),
-            *(f"round_weights(net.{w}, {i}, {o}, net.{w}_half);" for w, (i, o) in steps.bound.rounded.items()),
-        ],
+        "copies": [copy.statement for copy in copies],
+        "half": steps.half,
         "start": buffers.start(),
         "updates": [{"learned": f"{p}_learned", "numbers": max(1, program.parameters[p].value.size)} for p in learned],
         "tables": len(steps.tables.tables),
@@ -78,8 +98,7 @@ def network_context(
         "classes": storage.size(record) if record is not None else 0,
         "loss": loss_context(program.loss),
         "optimizer": optimizer_context(program.optimizer),
-        "bytes_per_step": buffers.bytes_per_step(),
-        "memory": buffers.memory(),
+        "memory": MemoryNeeds(buffers.bytes_per_step(), buffers.memory() | {"fixed": _fixed_bytes(program, learned, copies)}),
         "work": _work(steps) | {"levels": len(turns.stretches)},
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
@@ -89,15 +108,17 @@ def network_context(
 class Buffers:
     """The sequence buffers of a program: what kernels see, what the session holds, and how large they are."""
 
-    def __init__(self, storage: Storage, gradients: Gradients, trains: bool) -> None:
-        self.storage = storage
-        self.program = storage.program
+    def __init__(self, steps: Steps, gradients: Gradients, trains: bool) -> None:
+        self.steps = steps
+        self.storage = steps.storage
+        self.program = steps.program
         self.gradients = gradients
         self.trains = trains
         self.adjoints = {op.population: op for op in self.program.backward if isinstance(op, NeuronAdjoint)} if trains else {}
 
+    @cached_property
     def groups(self) -> list[tuple[str, list[Row]]]:
-        """Comment, then name, steps before the first, whether bits, and slots in C++, of every buffer.
+        """Comment and rows of every input, population and output.
 
         Where slots are counted in ``kept``, they are those of a segment; in ``steps``, those of the whole sequence.
         """
@@ -108,29 +129,40 @@ class Buffers:
             if isinstance(op, NeuronStep):
                 found.append(self._population(op))
         for o in program.outputs:
-            rows: list[Row] = [(o.record, 0, False, "steps")]
+            rows = [self._numbers(o.record, "steps")]
             if self.trains and o.id == program.loss_output:
-                rows.append((f"d_{o.record}", 0, False, "training ? adjoint_slots(steps) : 1"))
+                rows.append(self._numbers(f"d_{o.record}", "training ? adjoint_slots(steps) : 1"))
             found.append((f"Output {comment_text(o.label)}.", rows))
         return found
 
+    @property
+    def rows(self) -> list[Row]:
+        """All buffers."""
+        return [row for _, rows in self.groups for row in rows]
+
     def _population(self, op: NeuronStep) -> tuple[str, list[Row]]:
-        info = next(p for p in self.program.populations if p.id == op.population)
+        info = self.steps.population(op.population)
         adjoint = self.adjoints.get(op.population)
+        past = self.steps.past(op)
         rows: list[Row] = []
         for state, n in zip(info.kernel.states, op.states, strict=True):
             kept = adjoint is not None and state in info.kernel.history
-            rows.append((n, 1, False, "training ? kept + 1 : 1" if kept else "1"))
+            history = "training ? kept + 1 : 1"
+            rows.append(self._numbers(n, history if kept and n not in past else "1", 1))
+            if n in past:
+                rows.append(Row(past[n], self.storage.size(n), 1, "halves", history))
         for n in op.outputs:
             spikes = self.program.buffers[n].kind == "spikes"
             rows.append(self._source(n, f"{'steps' if spikes else 'kept'} + {self.storage.kept(n).past}"))
-        rows += [(n, 0, False, "training ? kept : 1" if self.trains else "1") for n in op.saved]
+        for n in op.saved:
+            slots = "training ? kept : 1" if self.trains else "1"
+            rows.append(Row(n, self.storage.size(n), 0, "halves" if n in past else "numbers", slots))
         if adjoint is not None:
             for n in op.currents:
                 shown = info.label in self.relays
-                rows.append((f"d_{n}", 0, False, f"training ? {'steps' if shown else f'kept + {self.ahead(n)}'} : 1"))
-            rows += [(f"d_{n}", 0, False, "1") for n in op.states]
-            rows += [(f"{g}_sums", 0, False, "1") for g in adjoint.gradients]
+                rows.append(self._numbers(f"d_{n}", f"training ? {'steps' if shown else f'kept + {self.ahead(n)}'} : 1"))
+            rows += [self._numbers(f"d_{n}", "1") for n in op.states]
+            rows += [Row(f"{g}_sums", self.gradients.sums[f"{g}_sums"], 0, "numbers", "1") for g in adjoint.gradients]
         return f"Population {comment_text(info.label)}.", rows
 
     @property
@@ -159,42 +191,46 @@ class Buffers:
         return [op for op in self.program.forward if isinstance(op, NeuronStep) and op.population in self.adjoints]
 
     def _source(self, name: str, slots: str) -> Row:
-        return name, self.storage.kept(name).past, self.program.buffers[name].kind == "spikes", slots
+        spikes = self.program.buffers[name].kind == "spikes"
+        return Row(name, self.storage.size(name), self.storage.kept(name).past, "spikes" if spikes else "numbers", slots)
+
+    def _numbers(self, name: str, slots: str, past: int = 0) -> Row:
+        return Row(name, self.storage.size(name.removeprefix("d_")), past, "numbers", slots)
 
     def fields(self) -> list[Group]:
         """Members of ``Net``."""
         found = []
-        for comment, rows in self.groups():
-            lines = [f"{'Bits' if bits else 'Rows'}<{self._size(name)}, {past}> {name};" for name, past, bits, _ in rows]
-            lines += [f"Turned {name}_turned;" for name, *_ in rows if name in self.gradients.turned]
+        for comment, rows in self.groups:
+            lines = [f"{row.kind} {row.name};" for row in rows]
+            lines += [f"Turned {row.name}_turned;" for row in rows if row.name in self.gradients.turned]
             found.append(_group(comment, lines))
         return found
 
     def members(self) -> list[Group]:
         """Members of the session."""
         found = []
-        for comment, rows in self.groups():
+        for comment, rows in self.groups:
             lines = [
-                f"Held {name}{{{self._size(name)}, {past}, {'true' if bits else 'false'}, {'true' if _whole(slots) else 'false'}}};"
-                for name, past, bits, slots in rows
+                f"Held {row.name}{{{row.size}, {row.past}, Form::{row.form.upper()}, {'true' if _whole(row.slots) else 'false'}}};"
+                for row in rows
             ]
-            lines += [f"device::Array<std::uint32_t> {name}_turned;" for name, *_ in rows if name in self.gradients.turned]
+            lines += [f"device::Array<std::uint32_t> {row.name}_turned;" for row in rows if row.name in self.gradients.turned]
             found.append(_group(comment, lines))
         return found
 
     def layout(self, record: str | None) -> list[str]:
         """Statements that give buffers their sizes; those of inputs follow what is set."""
-        lines = [f"{name}.resize({slots}, batch);" for _, rows in self.groups() for name, _, _, slots in rows if slots]
+        lines = [f"{row.name}.resize({row.slots}, batch);" for row in self.rows if row.slots]
         for name in self.gradients.turned:
             words = f"((rows + static_cast<std::size_t>({self.storage.kept(name).past} * batch)) + 31) / 32"
-            lines.append(f"{name}_turned.resize({self._size(name)} * ({words}));")
+            lines.append(f"{name}_turned.resize({self.storage.size(name)} * ({words}));")
         if self.trains and record is not None:
-            lines.append(f"scores.resize(static_cast<std::size_t>(loss_rows(steps, batch)) * {self._size(record)});")
+            lines.append(f"scores.resize(static_cast<std::size_t>(loss_rows(steps, batch)) * {self.storage.size(record)});")
         return lines
 
     def binding(self) -> list[str]:
         """Statements that tell kernels where buffers are."""
-        lines = [f"{name}.view(net.{name}, first);" for _, rows in self.groups() for name, *_ in rows]
+        lines = [f"{row.name}.view(net.{row.name}, first);" for row in self.rows]
         for name in self.gradients.turned:
             words = f"((length + {self.storage.kept(name).past}) * batch + 31) / 32"
             lines.append(f"net.{name}_turned = {{{name}_turned.data(), {words}}};")
@@ -202,23 +238,24 @@ class Buffers:
 
     def bytes_per_step(self) -> int:
         """Bytes that a sequence takes for each step and sample, what has one slot aside."""
-        every = [(name, bits, slots) for _, rows in self.groups() for name, _, bits, slots in rows]
-        kept = [(self._size(name), bits) for name, bits, slots in every if not slots or "steps" in slots or "kept" in slots]
-        turned = sum(self._size(name) for name in self.gradients.turned)
-        staged = max((self.storage.size(f"{i.id}_in") for i in self.program.inputs), default=0)
-        return sum(4 * (-(-size // 32) if bits else size) for size, bits in kept) + -(-turned // 8) + 4 * staged
+        kept = [row.bytes for row in self.rows if not row.slots or "steps" in row.slots or "kept" in row.slots]
+        turned = sum(self.storage.size(name) for name in self.gradients.turned)
+        return sum(kept) + -(-turned // 8) + self._staged
 
     def memory(self) -> dict[str, int]:
         """Bytes of a step and sample that a segment keeps, of a checkpoint of a sample, and of a step and sample for the whole sequence."""
-        rows = [(self._size(name), past, bits, slots) for _, rows in self.groups() for name, past, bits, slots in rows]
-        history = sum(4 * size for size, _, _, slots in rows if "kept" in slots)
+        history = sum(row.bytes for row in self.rows if "kept" in row.slots)
         history += sum(-(-self.storage.size(name) // 8) for name in self.gradients.turned)
         begun = {n for op in self.program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs)}
-        named = [(name, past, slots) for _, some in self.groups() for name, past, _, slots in some if name in begun]
-        checkpoint = sum(4 * self._size(name) * (past if "kept" in slots else 1) for name, past, slots in named if not _whole(slots))
-        whole = sum(4 * (-(-size // 32) if bits else size) for size, _, bits, slots in rows if _whole(slots))
-        staged = max((4 * self.storage.size(f"{i.id}_in") for i in self.program.inputs), default=0)
-        return {"history": history, "checkpoint": checkpoint, "record": whole + staged, "listed": 0}
+        named = [row for row in self.rows if row.name in begun and not _whole(row.slots)]
+        checkpoint = sum(4 * row.size * (row.past if "kept" in row.slots else 1) for row in named)
+        whole = sum(row.bytes for row in self.rows if _whole(row.slots))
+        return {"history": history, "checkpoint": checkpoint, "record": whole + self._staged, "listed": 0}
+
+    @property
+    def _staged(self) -> int:
+        """Bytes of a step and sample of an input on its way to where it is packed."""
+        return max((4 * self.storage.size(f"{i.id}_in") for i in self.program.inputs if i.kind == "spikes"), default=0)
 
     def start(self) -> list[str]:
         """Statements before the backward pass: adjoints of states and sums begin with 0."""
@@ -226,11 +263,6 @@ class Buffers:
         for op in self.adjoints.values():
             lines += [f"d_{n}.data.clear();" for n in op.states] + [f"{g}_sums.data.clear();" for g in op.gradients]
         return lines
-
-    def _size(self, name: str) -> int:
-        if name in self.gradients.sums:
-            return self.gradients.sums[name]
-        return self.storage.size(name.removeprefix("d_"))
 
 
 def _group(comment: str, lines: list[str]) -> Group:
@@ -253,25 +285,24 @@ def _parameters(program: StepProgram) -> list[str]:
 
 def _pointers(steps: Steps, learned: list[str]) -> list[str]:
     lines = [f"const float *{p};" for p in steps.program.parameters]
-    lines += [f"float *{w}_back;" for w in steps.bound.turned] + [f"std::uint32_t *{w}_half;" for w in steps.bound.rounded]
+    lines += [copy.field for copy in steps.bound.copies.values()]
     return lines + [f"Learned {p}_learned;" for p in learned]
 
 
 def _parameter_binding(steps: Steps, learned: list[str]) -> list[str]:
     lines = [f"net.{p} = {p}.value.data();" for p in steps.program.parameters]
-    lines += [f"net.{w}_back = {w}.copy.data();" for w in steps.bound.turned]
-    lines += [f"net.{w}_half = {w}.half.data();" for w in steps.bound.rounded]
+    lines += [copy.binding for copy in steps.bound.copies.values()]
     for p in learned:
         numbers = f"{{{p}.gradient.data(), {p}.slices, static_cast<int>({p}.numbers), {p}.slice_rows, !last_segment()}}"
         lines.append(f"net.{p}_learned = {{{p}.value.data(), {p}.moment1.data(), {p}.moment2.data(), {numbers}}};")
     return lines
 
 
-def _copies_layout(steps: Steps) -> list[str]:
-    lines = [f"{w}.copy.resize({w}.numbers);" for w in steps.bound.turned]
-    for w, (i, o) in steps.bound.rounded.items():
-        lines.append(f"{w}.half.resize(static_cast<std::size_t>(half_rows({i})) * half_pairs({o}));")
-    return lines
+def _fixed_bytes(program: StepProgram, learned: Collection[str], copies: Iterable[WeightCopy]) -> int:
+    """Bytes of parameters, of a gradient and the moments of those that learn, and of copies of weights."""
+    each = 1 + len(moments(program.optimizer))
+    numbers = sum(p.value.size * (1 + (name in learned) * each) for name, p in program.parameters.items())
+    return 4 * numbers + sum(copy.bytes for copy in copies)
 
 
 def _whole(slots: str) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from snnc.backends.cpu.storage import Storage, is_maximum
 from snnc.backends.cpu.tables import Wires, wires_of
+from snnc.backends.cuda.copies import HALVES, Kind, WeightCopy
 from snnc.backends.cuda.equations import backward_lines, forward_lines
 from snnc.backends.cuda.tables import Tables, by, choices_by_source, columns
 from snnc.backends.cuda.wavefront import Edge
@@ -46,16 +47,11 @@ class Phase:
 
 @dataclass
 class Bound:
-    """What the kernels know of connections: members of ``Net``, how they are filled, weights that have a turned copy."""
+    """What the kernels know of connections: members of ``Net``, how they are filled, copies of dense weights by name."""
 
     fields: list[str] = field(default_factory=list)
     binding: list[str] = field(default_factory=list)
-    setup: list[str] = field(default_factory=list)
-    members: list[str] = field(default_factory=list)
-    turned: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Dense weight to its inputs and outputs."""
-    rounded: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """The same of weights that have a copy in bfloat16."""
+    copies: dict[str, WeightCopy] = field(default_factory=dict)
 
 
 class Steps:
@@ -66,12 +62,15 @@ class Steps:
     storage
         What is kept of the program's buffers.
     precision
-        Of the factors of the dense backward products.
+        ``"bfloat16"``: of the factors of dense backward products; ``"float16"``: of forward products and of what is kept of the past too.
     """
 
     def __init__(self, storage: Storage, precision: Precision = "float32") -> None:
         self.storage = storage
-        self.precision = precision
+        self.half = HALVES[precision]
+        """C++ type of numbers of 16 bits."""
+        self.rounds_forward = precision == "float16"
+        """Whether forward products and the past are rounded too: with the 8 bits of a bfloat16 other neurons would fire."""
         self.program = storage.program
         self.tables = Tables()
         self.bound = Bound()
@@ -87,7 +86,7 @@ class Steps:
             if isinstance(op, NeuronStep):
                 info = self.population(op.population)
                 sums = [line for port, current in enumerate(op.currents) for line in self._arriving(port, current)]
-                found.append(self._phase(info, sums, forward_lines(self.program, info, op)))
+                found.append(self._phase(info, sums, forward_lines(self.program, info, op, self.past(op))))
         return found
 
     def _arriving(self, port: int, current: str) -> list[str]:
@@ -104,7 +103,7 @@ class Steps:
         each = f"for (int s = 0; s < item.samples; ++s) item.sum({port}, s) += "
         row = f"net.{op.source.buffer}.values({_step(op.source, back=False)}, item.sample + s)"
         if isinstance(op, Dense):
-            return self._dense(op, port, each)
+            return self._dense(op, port)
         if isinstance(op, Convolve):
             bias = f" + net.{op.bias}[item.column / {_positions(op.windows)}]" if op.bias is not None else ""
             return [f"{each}window_sum({self.windows(op)}, item.column, {row}, net.{op.weight}){bias};"]
@@ -123,14 +122,20 @@ class Steps:
             bias = f" + net.{op.bias}[net.{op.connection}_bias_of[item.column]]"
         return [f"{each}wired_sum(net.{op.connection}_by_target, item.column, {row}, {self._weight(op)}){bias};"]
 
-    def _dense(self, op: Dense, port: int, each: str) -> list[str]:
+    def _dense(self, op: Dense, port: int) -> list[str]:
         outputs, inputs = self.program.buffers[op.weight].shape
         step = _step(op.source, back=False)
-        if self.spikes(op.source.buffer):
-            row = f"net.{op.source.buffer}.row({step}, item.sample + s)"
-            return [f"{each}sum_chosen({row}, 0, {inputs}, net.{op.weight}, {outputs}, item.column, warp);"]
-        left = f"{{net.{op.source.buffer}.row({step}, item.sample), {inputs}, 1}}"
-        return _product(port, left, inputs, f"net.{op.weight}", outputs)
+        row = f"net.{op.source.buffer}.row({step}, item.sample)"
+        spikes = self.spikes(op.source.buffer)
+        if not self.rounds_forward and spikes:
+            return [f"add_chosen<TILE>(item, {port}, {row}, {inputs}, net.{op.weight}, {outputs}, warp);"]
+        if not self.rounds_forward:
+            return _product(port, f"{{{row}, {inputs}, 1}}", inputs, f"net.{op.weight}", outputs)
+        whole = self._copy(op.weight, "forward16")
+        if not spikes:
+            return [f"add_half_product<Half, TILE>(item, {port}, {{{row}, {inputs}, 1}}, {inputs}, {whole});"]
+        chosen = self._copy(op.weight, "rows16")
+        return [f"add_half_spikes<Half, TILE>(item, {port}, {row}, {inputs}, {chosen}, {outputs}, {whole}, warp);"]
 
     # ---- backward ----------------------------------------------------------------------------------------------------
 
@@ -141,7 +146,8 @@ class Steps:
             if isinstance(op, NeuronAdjoint):
                 info = self.population(op.population)
                 sums = [line for port, buffer in enumerate(op.outputs) for line in self._returning(port, buffer)]
-                found.append(self._phase(info, sums, backward_lines(self.program, info, op, lambda gradient: f"{gradient}_sums")))
+                lines = backward_lines(self.program, info, op, self.past(op), lambda gradient: f"{gradient}_sums")
+                found.append(self._phase(info, sums, lines))
         return found
 
     def _returning(self, port: int, buffer: str) -> list[str]:
@@ -165,11 +171,9 @@ class Steps:
         if isinstance(op, DenseInputGradient):
             outputs, inputs = self.program.buffers[op.weight].shape
             left = f"{{net.d_{op.target}.row({step}, item.sample), {outputs}, 1}}"
-            if self.precision == "bfloat16":
-                self.bound.rounded[op.weight] = (inputs, outputs)
-                return [f"add_half_product<TILE>(item, {port}, {left}, {outputs}, net.{op.weight}_half);"]
-            self.bound.turned[op.weight] = (inputs, outputs)
-            return _product(port, left, outputs, f"net.{op.weight}_back", inputs)
+            if self.half is not None:
+                return [f"add_half_product<Half, TILE>(item, {port}, {left}, {outputs}, {self._copy(op.weight, 'backward16')});"]
+            return _product(port, left, outputs, self._copy(op.weight, "back"), inputs)
         if isinstance(op, ConvolveInputGradient):
             return [f"{each}window_back({self.windows(op)}, item.column, {delta}, net.{op.weight});"]
         c = op.connection
@@ -184,6 +188,15 @@ class Steps:
         return [f"{each}wired_sum(net.{c}_by_source, item.column, {delta}, {self._weight(arrival)});"]
 
     # ---- shared ------------------------------------------------------------------------------------------------------
+
+    def past(self, op: NeuronStep | NeuronAdjoint) -> dict[str, str]:
+        """State buffers to those that keep their past in 16 bits, and saved ones to themselves, where a backward pass reads them."""
+        kernel = self.population(op.population).kernel
+        adjoints = {o.population for o in self.program.backward if isinstance(o, NeuronAdjoint)}
+        if not self.rounds_forward or self.program.optimizer is None or op.population not in adjoints:
+            return {}
+        kept = {name: f"{name}_past" for state, name in zip(kernel.states, op.states, strict=True) if state in kernel.history}
+        return kept | {name: name for name in op.saved}
 
     def population(self, id_: str) -> PopulationInfo:
         """The population of an id."""
@@ -226,6 +239,13 @@ class Steps:
         readers = {current: op.population for op in self.program.forward if isinstance(op, NeuronStep) for current in op.currents}
         arriving = [op for op in self.program.forward if isinstance(op, Arrival) and op.source.buffer in owner]
         return [(owner[op.source.buffer], readers[op.target], op.source.delay) for op in arriving]
+
+    def _copy(self, weight: str, kind: Kind) -> str:
+        """C++ expression of a copy of a dense weight."""
+        outputs, inputs = self.program.buffers[weight].shape
+        copy = WeightCopy(weight, kind, inputs, outputs)
+        self.bound.copies[copy.name] = copy
+        return f"net.{copy.name}"
 
     def _of_maximum(self, op: Arrival) -> str:
         wires = self.wires(op)

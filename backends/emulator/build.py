@@ -112,7 +112,7 @@ def _complete_prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: s
 
 def _kept(name: str, library: str, build: Callable[[Path], None]) -> Path:
     """Return the prefix `name`, which holds `library` when it is whole."""
-    return kept(name, f"lib/{library}", build, shared=True).parents[1]
+    return kept(name, f"lib/{library}", build).parents[1]
 
 
 def _build_libraries(folder: Path, base: Path, command: Sequence[str], flags: Sequence[str]) -> None:

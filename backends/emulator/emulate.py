@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,15 +15,13 @@ from snnc.backends.emulator.build import compile_program, complete_prefix, fallb
 from snnc.backends.emulator.popc import compile_codelets
 from snnc.backends.emulator.sources import NOT_LOCAL, is_codelet, without_capture_defaults
 from snnc.backends.emulator.toolchain import (
-    cache_dir,
     common_flags,
     compiler,
     compiler_version,
     digest,
+    kept,
     machine_id,
-    publish,
     run_compiler,
-    scratch_beside,
 )
 from snnc.compiler.errors import BuildError
 
@@ -153,22 +150,18 @@ def _built(sources: Sequence[Path], flags: Sequence[str], libraries: Sequence[st
     options = [*common_flags(command), *flags, "-isystem", str(include_dir()), "-idirafter", str(fallback_dir())]
     texts = [run_compiler([*command, *options, "-E", str(s.resolve())], s.name) for s in sources]
     parts = [*texts, *command, compiler_version(command), *flags, *libraries, machine_id(), str(complete_prefix())]
-    target = cache_dir() / "programs" / digest(parts)
-    if not (target / "program").exists():
-        scratch = scratch_beside(target)
+
+    def build(to: Path) -> None:
+        resolved = [s.resolve() for s in sources]
         try:
-            resolved = [s.resolve() for s in sources]
-            try:
-                compile_program(resolved, scratch / "program", flags=["-O2", *flags], libraries=libraries, complete=True)
-            except BuildError as error:
-                if not NOT_LOCAL.search(str(error)):
-                    raise
-                changed = [_accepted(s, text, scratch, [*command, *options]) for s, text in zip(resolved, texts, strict=True)]
-                compile_program(changed, scratch / "program", flags=["-O2", *flags], libraries=libraries, complete=True)
-            publish(scratch, target)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    return target / "program"
+            compile_program(resolved, to / "program", flags=["-O2", *flags], libraries=libraries, complete=True)
+        except BuildError as error:
+            if not NOT_LOCAL.search(str(error)):
+                raise
+            changed = [_accepted(s, text, to, [*command, *options]) for s, text in zip(resolved, texts, strict=True)]
+            compile_program(changed, to / "program", flags=["-O2", *flags], libraries=libraries, complete=True)
+
+    return kept(f"programs/{digest(parts)}", "program", build)
 
 
 def _accepted(source: Path, preprocessed: str, folder: Path, command: Sequence[str]) -> Path:

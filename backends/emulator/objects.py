@@ -89,7 +89,7 @@ def build_project(
         return compiled(folder / sources.own, keys[sources.own], [*every, level, *taken])
 
     def build(to: Path) -> None:
-        fixed = [partial(compiled, folder / name, keys[name], [*every, FIXED_LEVEL], shared=True) for name in sources.fixed]
+        fixed = [partial(compiled, folder / name, keys[name], [*every, FIXED_LEVEL]) for name in sources.fixed]
         objects = map(str, all_of([own, *fixed]))
         run_compiler([*command, *common_flags(command), "-shared", *objects, "-o", str(to / library), *link, *link_flags()], library)
 
@@ -123,8 +123,8 @@ def _parts(files: Mapping[str, bytes]) -> list[str | bytes]:
     return [part for name in sorted(files) for part in (name, files[name])]
 
 
-def compiled(source: Path, key: str, command: Sequence[str], *, shared: bool = False) -> Path:
-    """Return the object of a source, compiled by `command` when there is none for `key`; see `kept` for `shared`.
+def compiled(source: Path, key: str, command: Sequence[str]) -> Path:
+    """Return the object of a source, compiled by `command` when there is none for `key`.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def compiled(source: Path, key: str, command: Sequence[str], *, shared: bool = F
     def build(to: Path) -> None:
         run_compiler([*command, "-c", str(source), "-o", str(to / name)], source.name)
 
-    return kept(f"object-{key}", name, build, shared)
+    return kept(f"object-{key}", name, build)
 
 
 def all_of(calls: Sequence[Callable[[], Path]]) -> list[Path]:
@@ -175,4 +175,4 @@ def precompiled(folder: Path, names: Sequence[str], identity: Sequence[str], com
         run_compiler([*command, "-x", "c++-header", str(first), "-o", f"{first}.gch"], ", ".join(names))
 
     key = digest([*identity, text, *_parts(taken)])
-    return ["-include", str(kept(f"precompiled-{key}", f"{FIRST}.gch", build, shared=True).with_suffix(""))]
+    return ["-include", str(kept(f"precompiled-{key}", f"{FIRST}.gch", build).with_suffix(""))]

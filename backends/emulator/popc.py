@@ -19,16 +19,14 @@ from pathlib import Path
 from snnc.backends.emulator.sources import portable_copy
 from snnc.backends.emulator.toolchain import (
     EMULATOR,
-    cache_dir,
     common_flags,
     compiler,
     compiler_version,
     digest,
     is_clang,
+    kept,
     machine_id,
-    publish,
     run_compiler,
-    scratch_beside,
 )
 
 # Products and sums are rounded one by one, as the instructions that the cost model counts do, whatever the host fuses.
@@ -64,20 +62,11 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
 
 
 def _compile(source: Path, copy: Path, library: Path, command: Sequence[str], chosen: Sequence[str], flags: Sequence[str]) -> Path:
-    kept = [*common_flags(command), *chosen, "-D__POPC__", KEEP_COMPUTE, *flags]
-    options = [*kept, "-isystem", str(EMULATOR / "include"), "-I", str(source.resolve().parent)]
+    meant = [*common_flags(command), *chosen, "-D__POPC__", KEEP_COMPUTE, *flags]
+    options = [*meant, "-isystem", str(EMULATOR / "include"), "-I", str(source.resolve().parent)]
     text = run_compiler([*command, *options, "-E", "-P", str(copy)], source.name)
-    key = digest([text, *command, compiler_version(command), *kept, machine_id(), str(library), _own_text()])
-    target = cache_dir() / "codelets" / key
-    table = target / "codelets.gp"
-    if not table.exists():
-        scratch = scratch_beside(target)
-        try:
-            _build(copy, scratch, [*command, *options], library, is_clang(command))
-            publish(scratch, target)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    return table
+    key = digest([text, *command, compiler_version(command), *meant, machine_id(), str(library), _own_text()])
+    return kept(f"codelets/{key}", "codelets.gp", lambda to: _build(copy, to, [*command, *options], library, is_clang(command)))
 
 
 def _own_text() -> bytes:

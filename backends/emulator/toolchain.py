@@ -12,9 +12,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+
+from snnc.backends.emulator.trim import trim
 
 EMULATOR = Path(__file__).resolve().parent
 
@@ -134,14 +136,18 @@ def publish(scratch: Path, target: Path) -> None:
 
 @contextmanager
 def alone(target: Path) -> Iterator[None]:
-    """Hold the lock of `target`: of processes that want the same large thing one builds it, and the others wait for it."""
+    """Hold the lock of `target`: of processes that want the same thing at the same time one builds it, and the others wait for it."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    with (target.parent / f".{target.name}.lock").open("w") as lock:
+    path = target.parent / f".{target.name}.lock"
+    with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)  # whoever waits for it finds what was built
 
 
-def kept(name: str, file: str, build: Callable[[Path], None], shared: bool = False) -> Path:
+def kept(name: str, file: str, build: Callable[[Path], None]) -> Path:
     """Return `file` of the folder `name` in the cache, which `build` fills when it is not there.
 
     Parameters
@@ -152,14 +158,17 @@ def kept(name: str, file: str, build: Callable[[Path], None], shared: bool = Fal
         Path of what is wanted in that folder; `build` may leave other files there too.
     build
         Gets an empty folder.
-    shared
-        Whether others are likely to want the same at the same time: one builds it, and they wait.
     """
-    target = cache_dir() / name
-    if not (target / file).exists():
-        with alone(target) if shared else nullcontext():
-            if not (target / file).exists():
-                _fill(target, build)
+    cache = cache_dir()
+    target = cache / name
+    if (target / file).exists():
+        with suppress(OSError):  # the cache may be one that is only read
+            os.utime(target)
+        return target / file
+    with alone(target):
+        if not (target / file).exists():
+            _fill(target, build)
+    trim(cache)
     return target / file
 
 

@@ -217,7 +217,7 @@ def _record_lines(net: Network, assembly: Assembly, population: PopulationInfo, 
 
 
 def _add_source_gradient(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
-    fields = [scalar("Input", "int", "k", "first_clock"), integer("interval", "INTERVAL"), integer("steps", "STEPS"),
+    fields = [scalar("Input", "int", "k", "first_clock[b.tile]"), integer("interval", "INTERVAL"), integer("steps", "STEPS"),
               integer("last", "ITERATIONS - 1"), number("batch", f"{population.id}.replicas[b.replica].samples"),
               number("sample", f"b.sample - {population.id}.replicas[b.replica].sample"), number("samples", "b.samples"),
               number("count", "b.count")]  # fmt: skip

@@ -62,7 +62,7 @@ GATHER: Final = BlockVertex("gather", "Gather", "Adds a further window to the cu
 def clock_fields(net: Network, population: str, *, forward: bool) -> list[Field]:
     """When and on what a block's vertex works."""
     return [
-        scalar("Input", "int", "k", "second_clock"),
+        scalar("Input", "int", "k", "second_clock[b.tile]"),
         integer("stage", (net.forward_stages if forward else net.stages)[population]),
         integer("interval", "INTERVAL"),
         integer("steps", "STEPS"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from snnc.backends.poplar.clocks import clock
 from snnc.backends.poplar.network import Network, Store
 from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
 from snnc.compiler.step_program import PopulationInfo
@@ -74,25 +75,24 @@ def add_recompute(net: Network, assembly: Assembly) -> None:
         if net.plan.segments.reruns:
             _add_boundary(net, assembly, population, SAVE)
         _add_boundary(net, assembly, population, RESTORE)
-    fields = (scalar("Input", "int", "from", "second_clock"), scalar("Output", "int", "to", "first_clock"), integer("add", "-SEGMENT"))
-    assembly.loop("clocks", VertexLoop(RESTORE, "", "", "", RESTORE, "Clock", "0", fields))
+    assembly.loop("clocks", clock(RESTORE, "second_clock", "first_clock", "-SEGMENT"))
 
 
-def boundary_fields(net: Network, population: str, compute_set: str, samples: str) -> list[Field]:
+def boundary_fields(net: Network, population: str, compute_set: str, item: str) -> list[Field]:
     """Fields that tell a vertex at which boundary it works, and whether it goes back to the one before."""
     return [
-        scalar("Input", "int", "k", "second_clock" if compute_set == RESTORE else "first_clock"),
+        scalar("Input", "int", "k", f"{'second_clock' if compute_set == RESTORE else 'first_clock'}[{item}.tile]"),
         integer("back", "SEGMENT" if compute_set == RESTORE else 0),
         integer("stage", net.stages[population]),
         integer("interval", "INTERVAL"),
         integer("steps", "STEPS"),
         integer("segment", "SEGMENT"),
-        number("samples", samples),
+        number("samples", f"{item}.samples"),
     ]
 
 
 def _add_boundary(net: Network, assembly: Assembly, population: PopulationInfo, compute_set: str) -> None:
-    fields = [*boundary_fields(net, population.id, compute_set, "b.samples"), number("count", "b.count")]
+    fields = [*boundary_fields(net, population.id, compute_set, "b"), number("count", "b.count")]
     copies: list[Body] = []
     for index, buffer in enumerate(net.step(population.id).states):
         fields += _both(f"state{index}", "float", f"{buffer}_boundary[b.index]", f"{buffer}[b.index]")

@@ -106,7 +106,7 @@ def kept_name(buffer: str, part: str) -> str:
 
 def _add_boundary(net: Network, assembly: Assembly, store: Store, compute_set: str, behind: int) -> None:
     name, parts = store.buffer, held(store)
-    fields = boundary_fields(net, store.owner, compute_set, "r.samples")
+    fields = boundary_fields(net, store.owner, compute_set, "r")
     fields += [integer("lag", _lag(net, store)), number("before", int(store.before)), integer("behind", behind)]
     lists = parts[0][0] == "ids"
     fields.append(number("stored", store.stored) if lists else number("width", parts[0][3]))

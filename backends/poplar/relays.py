@@ -29,7 +29,7 @@ def _forward_set(net: Network) -> str:
 
 def _forward_clock(net: Network, store: Store) -> str:
     """The iteration that it reads: where relays and neurons are one superstep, what its tile was told in the one before."""
-    return f"{store.buffer}_iteration[r.index][0]" if net.fused else "first_clock"
+    return f"{store.buffer}_iteration[r.index][0]" if net.fused else "first_clock[r.tile]"
 
 
 def _masks_for_relays(net: Network, assembly: Assembly, store: Store) -> str:
@@ -195,7 +195,11 @@ def _tell_iteration(net: Network, assembly: Assembly, store: Store) -> None:
     name = store.buffer
     made = f'layout.relay_numbers({name}_relays, poplar::INT, "{name}_iteration")'
     iteration = assembly.variable("Parts", f"{name}_iteration", made, "the iteration k")
-    fields = (scalar("Input", "int", "from", "second_clock"), scalar("Output", "int", "to", f"{iteration}[r.index][0]"), integer("add", 1))
+    fields = (
+        scalar("Input", "int", "from", "second_clock[r.tile]"),
+        scalar("Output", "int", "to", f"{iteration}[r.index][0]"),
+        integer("add", 1),
+    )
     comment = f"{store.owner}: the iteration, for what is shown in the next one"
     assembly.loop("clocks", VertexLoop(comment, "Relay", "r", f"{name}_relays", "forward_neurons", "Clock", "r.tile", fields))
 
@@ -216,7 +220,7 @@ def _compact(net: Network, assembly: Assembly, store: Store) -> None:
         iteration = assembly.variable("Parts", f"{name}_iteration", made, "the iteration k")
         told.append(scalar("Output", "int", "iteration", f"{iteration}[r.index][0]"))
     fields = (
-        scalar("Input", "int", "k", "second_clock" if net.fused else "first_clock"),
+        scalar("Input", "int", "k", "second_clock[r.tile]" if net.fused else "first_clock[r.tile]"),
         integer("interval", "INTERVAL"),
         integer("stage", net.forward_stages[owner]),
         integer("steps", "STEPS"),
@@ -250,7 +254,7 @@ def _join(net: Network, assembly: Assembly, store: Store) -> None:
 def _show_bits(net: Network, assembly: Assembly, store: Store, bus: BusPlan, compute_set: str, *, again: bool = False) -> None:
     """Add the vertices that list the bits of a step in the window of a bus, or in its next window."""
     forward, limited = "backward" not in compute_set, net.limited(bus)
-    clock = "second_clock" if again else _forward_clock(net, store) if forward else "first_clock"
+    clock = "second_clock[r.tile]" if again else _forward_clock(net, store) if forward else "first_clock[r.tile]"
     fields = _common(net, store, clock) + _offsets(net, (bus,), forward=forward)
     fields += [
         number("bit_words", bit_words(store.width)),
@@ -291,7 +295,7 @@ def _show(net: Network, assembly: Assembly, store: Store, compute_set: str, *, f
         return
     if not shows:
         store = replace(store, buses=())
-    clock = "first_clock" if compute_set != JOIN else f"{store.buffer}_iteration[r.index][0]"
+    clock = "first_clock[r.tile]" if compute_set != JOIN else f"{store.buffer}_iteration[r.index][0]"
     fields = _common(net, store, clock) + _offsets(net, store.buses, forward=forward)
     if joins:
         fields += [integer("stage", net.forward_stages[store.owner] + net.plan.latency - 1), integer("steps", "STEPS")]
@@ -447,7 +451,7 @@ def _next_window(net: Network, assembly: Assembly, store: Store, compute_set: st
         return
     if not limited:
         return
-    fields = _common(net, store, "second_clock") + _offsets(net, limited, forward=not backward)
+    fields = _common(net, store, "second_clock[r.tile]") + _offsets(net, limited, forward=not backward)
     fields += [
         number("stored", store.stored),
         vector("Input", store.id_type, "ids", f"{store.buffer}_ids[r.index]"),

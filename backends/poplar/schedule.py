@@ -6,12 +6,13 @@ import math
 from typing import Final
 
 from snnc.backends.moments import moments
+from snnc.backends.poplar.clocks import clock, set_clock
 from snnc.backends.poplar.gradient_windows import REDUCE
 from snnc.backends.poplar.indexed import SHARED_SUMS
 from snnc.backends.poplar.losses import loss_sets
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parameters import WEIGHT_ROWS
-from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, scalar, vector
+from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, number, scalar, vector
 from snnc.backends.poplar.recompute import RESTORE, SAVE
 from snnc.backends.poplar.relay_segments import counters, keep_count
 from snnc.backends.poplar.relays import JOIN, joins
@@ -25,15 +26,14 @@ _TILE: Final = "0"
 
 
 def add_clocks(net: Network, assembly: Assembly) -> None:
-    """Two counters take turns, so that none is read and written in one compute set."""
+    """Two counters of each IPU take turns, so that none is read and written in one compute set."""
     for name in ("first_clock", "second_clock"):
-        assembly.variable("Tensor", name, f'layout.on_tile(poplar::INT, {{}}, "{name}", {_TILE})', "the iteration k")
+        assembly.variable("OnIpus", name, f'layout.on_ipus("{name}", IPUS)', "the iteration k")
     forward = (JOIN if net.fused else "relay_forward", "forward_neurons", 1)
     sets = [forward] + ([("relay_backward", "backward_neurons", -1)] if net.training else [])
     for first, second, step in sets:
         for compute_set, source, target, add in ((first, "first_clock", "second_clock", 0), (second, "second_clock", "first_clock", step)):
-            fields = (scalar("Input", "int", "from", source), scalar("Output", "int", "to", target), integer("add", add))
-            assembly.loop("clocks", VertexLoop(f"{compute_set}", *_ONE, compute_set, "Clock", _TILE, fields))
+            assembly.loop("clocks", clock(compute_set, source, target, add))
     if net.rounds:
         _add_decide(net, assembly, "forward")
     if net.backward_rounds:
@@ -76,7 +76,7 @@ def optimizer_context(optimizer: Optimizer | None) -> Body:
 def programs(net: Network, assembly: Assembly) -> list[str]:
     """The engine's programs, as C++: refresh, forward, training step."""
     lines, start = sequences(net, assembly), start_program(net)
-    first = "" if net.plan.overlap is None else "fetch_next(), "
+    first = f"{_fetched_first(net)}, " if net.plan.overlap is not None else ""
     if not net.training:
         return [*lines, f"return {{{first}{start}, forward}};"]
     losses = ", ".join(f"Execute({name})" for name in loss_sets(net))
@@ -84,7 +84,7 @@ def programs(net: Network, assembly: Assembly) -> list[str]:
     backward = ", ".join([*fetched(net, "backward"), "backward"])
     return [
         *lines,
-        *(['hand_over(load_labels, "F0 labels from I/O tiles");'] if first else []),
+        *(['hand_over(load_labels, "F0 labels from IO tiles");'] if first else []),
         f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), {backward}, {update}, refresh}};",
         f"return {{{first}{start}, forward, train}};",
     ]
@@ -93,6 +93,11 @@ def programs(net: Network, assembly: Assembly) -> list[str]:
 def fetched(net: Network, part: str) -> list[str]:
     """C++ programs that send for the inputs of the next step, where they do so in front of `part`."""
     return ["fetch_next()"] if net.plan.overlap is not None and net.plan.overlap.beside == part else []
+
+
+def _fetched_first(net: Network) -> str:
+    """C++ program that brings the inputs of a step that were not sent for in the one before."""
+    return "Sequence{fetch_next(), fetch_segment()}" if net.plan.streamed != "off" else "fetch_next()"
 
 
 def start_program(net: Network) -> str:
@@ -145,7 +150,7 @@ def _relays_first(net: Network) -> str:
 
 def _forward(net: Network, assembly: Assembly) -> list[str]:
     """All iterations; with recompute, what the next segment begins with is kept where a segment ends."""
-    handed = ['hand_over(load_inputs, "F0 inputs from I/O tiles");'] if net.plan.overlap is not None else []
+    handed = ['hand_over(load_inputs, "F0 inputs from IO tiles");'] if net.plan.overlap is not None else []
     loaded = [
         *handed,
         *_begun(assembly, "forward"),
@@ -154,36 +159,42 @@ def _forward(net: Network, assembly: Assembly) -> list[str]:
         'initial_states.end(forward, "F0 initial states");',
     ]
     if net.fused:
-        iterations = ", ".join(f"{buffer}_iteration.all" for buffer in net.stores)
+        iterations, zeros = (", ".join(name.format(buffer) for buffer in net.stores) for name in ("{}_iteration.all", "zero.at({}_relays)"))
         return [
+            "const OnIpus zero = layout.on_ipus(0, IPUS);",
             f"const Tensor iterations = poplar::concat(std::vector<Tensor>{{{iterations}}});",
+            f"const Tensor zeros = poplar::concat(std::vector<Tensor>{{{zeros}}});",
             *loaded,
-            "forward.add(Sequence{Copy(constant(0), first_clock),",
-            '                     Copy(constant(0).expand({0}).broadcast(iterations.numElements(), 0), iterations, false, "F0 counters"),',
+            'forward.add(Sequence{Copy(zero.all, first_clock.all), Copy(zeros, iterations, false, "F0 counters"),',
             f"                     Repeat({net.forward_iterations}, forward_step)}});",
         ]
     if not net.plan.segment:
         return [
             *loaded,
-            "forward.add(Sequence{Copy(constant(0), first_clock), Repeat(ITERATIONS, forward_step)});",
+            f"forward.add(Sequence{{{set_clock('first_clock', '0')}, Repeat(ITERATIONS, forward_step)}});",
         ]
     load, save = _load(net), [f"Execute({SAVE})"] if net.plan.segments.reruns else []
     row = {"boundaries": [move_row(NEXT_ROW), "to_streaming"], "history": ["to_streaming", move_row(NEXT_ROW)]}.get(net.plan.streamed, [])
     start = [f"Copy(constant(0), {ROW})"] if row else []
     first = ", ".join([*load, "Repeat(SEGMENT, forward_step)", *save, *row])
-    begin = ", ".join(["load_inputs", *fetched(net, "forward"), "Copy(constant(SEGMENT), second_clock)", f"Execute({RESTORE})", *start])
+    fetch, in_turns = fetched(net, "forward"), net.plan.streamed != "off"
+    begin = ["load_inputs", *([] if in_turns else fetch), set_clock("second_clock", "SEGMENT"), f"Execute({RESTORE})", *start]
+    last = [*load, *(fetch if in_turns else []), "Repeat(LAST_SEGMENT, forward_step)"]
     return [
-        f"const Sequence first_run{{{first}}};",
         *handed,
+        *(['hand_over(load_segment, "F0 segment from IO tiles");'] if handed and in_turns else []),
+        f"const Sequence first_run{{{first}}};",
         *_begun(assembly, "forward"),
-        f"forward.add(Sequence{{{begin}, Repeat(SEGMENTS - 1, first_run),",
-        f"                     {', '.join([*load, 'Repeat(LAST_SEGMENT, forward_step)'])}}});",
+        f"forward.add(Sequence{{{', '.join(begin)}, Repeat(SEGMENTS - 1, first_run),",
+        f"                     {', '.join(last)}}});",
     ]
 
 
 def _load(net: Network) -> list[str]:
-    """What fills the relays of inputs before a segment runs."""
-    return ["load_segment"] if net.plan.streamed != "off" else []
+    """What fills the relays of inputs before a segment runs, and sends for the next one."""
+    if net.plan.streamed == "off":
+        return []
+    return ["load_segment", *(["fetch_segment()"] if net.plan.overlap is not None else [])]
 
 
 def _begun(assembly: Assembly, part: str) -> list[str]:
@@ -197,9 +208,9 @@ def _backward(net: Network, assembly: Assembly) -> list[str]:
     if not net.plan.segment:
         return [
             *_begun(assembly, "backward"),
-            "backward.add(Sequence{Copy(constant(ITERATIONS - 1), first_clock), Repeat(ITERATIONS, backward_step)});",
+            f"backward.add(Sequence{{{set_clock('first_clock', 'ITERATIONS - 1')}, Repeat(ITERATIONS, backward_step)}});",
         ]
-    turn, counted = "Copy(second_clock, first_clock)", counters(net)
+    turn, counted = "Copy(second_clock.all, first_clock.all)", counters(net)
     row = [move_row(ROW_BEFORE), "from_streaming"] if net.plan.segments.rows else []
     again = [f"Execute({RESTORE})", *_load(net), "Repeat(SEGMENT, forward_step)", turn] if net.plan.segments.reruns else []
     lines = [

@@ -102,9 +102,9 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
 
 
 def _single(layout: Layout) -> Iterator[Use]:
-    """Vertices of tile 0: clocks, tests for further windows, the sum of losses and the learning rate."""
+    """Clocks; vertices of tile 0: tests for further windows, the sum of losses and the learning rate."""
     problem, first = layout.problem, np.zeros(1, dtype=np.int64)
-    yield Use("clock", CLOCK_CODE, first, 2 + 2 * problem.training + (problem.segment > 0), 3)
+    yield Use("clock", CLOCK_CODE, layout.clock_tiles, 2 + 2 * problem.training + (problem.segment > 0), 3)
     tests = sum(bool(problem.limited(backward=backward)) for backward in ((False, True) if problem.training else (False,)))
     if tests:
         yield Use("decide", problem.costs["decide"], first, tests, 4)

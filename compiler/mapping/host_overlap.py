@@ -1,27 +1,28 @@
 """Whether the host's streams run beside computing, on how many tiles, and a plan with them.
 
 A step with tiles set aside (:mod:`snnc.compiler.mapping.host_streams`) hands on what they hold, then sends for the inputs of the next step
-and goes on. The transfer runs beside it until something waits for all tiles (:attr:`snnc.compiler.plan.Phase.waits`), or the step ends.
+and goes on; where inputs come in segments, it sends for the next one before each runs, at last for the first one of the next step. The
+transfer runs beside it until something waits for all tiles (:attr:`snnc.compiler.plan.Phase.waits`), or the step ends.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 import numpy as np
 
 from snnc.compiler.mapping.errors import HostOverlapError, MappingOptionError, TooBigError
-from snnc.compiler.mapping.host_streams import Staging, host_streams
+from snnc.compiler.mapping.host_streams import SEGMENT, HandOver, Staging, host_streams
+from snnc.compiler.mapping.overlap_windows import Beside, hidden_in_turns, windows
 from snnc.compiler.plan import HostOverlap, MemoryPhase, Overlap, Phase, Plan
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
-Beside: TypeAlias = Literal["forward", "backward", "update"]
 IO_TILES: Final = "I/O tiles"
 """What names of phases end with that hand on what tiles set aside hold."""
 STAGING: Final = "staging"
@@ -32,7 +33,6 @@ WORTH: Final = 0.01
 """Share of a step that has to be saved."""
 CANDIDATES: Final = 12
 """Numbers of tiles that are compared."""
-_PARTS: Final[dict[str, Beside]] = {"forward": "forward", "recompute": "backward", "backward": "backward", "update": "update"}
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,6 @@ def _obstacle(plan: Plan) -> str | None:
     """Why streams cannot overlap; None where they can."""
     if plan.target.host is None:
         return f"the target {plan.target.name} does not tell the host's rate; add a section [host] to its file."
-    if plan.streamed != "off":
-        return "the sequence runs in segments, and the host sends the inputs of each (--streaming); a smaller batch may fit without."
     if not plan.host_bytes:
         return "nothing is sent."
     return None
@@ -162,7 +160,7 @@ def _fewest(plan: Plan, program: StepProgram) -> int:
 def _guess(plan: Plan, program: StepProgram, number: int) -> float:
     """Seconds of a step with `number` tiles of each chip set aside, before anything is mapped anew."""
     grown = 1.0 if number <= free_tiles(plan) else plan.target.tiles_per_chip / (plan.target.tiles_per_chip - number)
-    phases = tuple(replace(p, compute=p.compute * grown, exchange=p.exchange * grown) for p in plan.phases)
+    phases = tuple(replace(p, compute=p.compute * grown, first=None, exchange=p.exchange * grown) for p in plan.phases)
     return with_overlap(replace(plan, phases=phases), program, number, guess=True).seconds_with_host
 
 
@@ -172,69 +170,65 @@ def _guess(plan: Plan, program: StepProgram, number: int) -> float:
 def with_overlap(plan: Plan, program: StepProgram, number: int, *, guess: bool = False) -> Plan:
     """Set the last `number` tiles of each chip aside; they are free, but in a `guess`, which tells of time alone."""
     staging = Staging(plan.target, number, host_streams(plan, program))
-    given = _hand_over_phases(staging)
-    cycles = sum(stream.cycles(plan.target) for stream in staging.streams)
-    beside, window = max(_windows(plan).items(), key=lambda found: min(cycles, found[1]))
-    found = replace(plan, phases=(*given, *plan.phases), overlap=HostOverlap(number, beside, min(cycles, window)))
+    cut = plan.segments
+    given = _hand_over_phases(staging, cut.number - 1 if cut.reruns else 0)
+    found = replace(plan, phases=_with_phases(plan, given), overlap=HostOverlap(number, *_hidden(plan, staging)))
     if guess:
         return found
-    moved = sum(float(copy.received.sum()) for copy in staging.hand_overs())
-    bound = moved / (plan.target.tiles_per_chip * plan.chips_used * plan.target.exchange_bytes_per_cycle) + sum(p.sync for p in given)
+    moved = sum(copy.turns * float(copy.received.sum()) for copy in staging.hand_overs())
+    rate = plan.target.tiles_per_chip * plan.chips_used * plan.target.exchange_bytes_per_cycle
+    bound = moved / rate + sum(p.runs * p.sync for p in given)
     return _with_memory(replace(found, bound_cycles=plan.bound_cycles + bound, tile_cycles=_tile_cycles(plan, staging)), staging)
 
 
-def _hand_over_phases(staging: Staging) -> list[Phase]:
-    """A phase for each kind of array that is handed on: words and half words are two copies of it."""
-    found, target = [], staging.target
-    barrier = target.sync_cycles + target.superstep_cycles
+def _hand_over_phases(staging: Staging, again: int) -> list[Phase]:
+    """A phase for each kind of array that is handed on, words and half words in two copies; `again`: turns in which segments rerun."""
+    found = []
     for what, copies in groupby(staging.hand_overs(), key=lambda copy: copy.what):
         some = list(copies)
-        found.append(
-            Phase(
-                name=f"forward: {what} from {IO_TILES}",
-                part="forward",
-                runs=1,
-                compute=0.0,
-                sync=len(some) * barrier,
-                exchange=sum(copy.cycles(target) for copy in some),
-                bytes_in=int(max(copy.received.max() for copy in some)),
-                busiest_tile=int(some[0].by_tile(target).argmax()),
-            )
-        )
+        forward = _hand_over_phase(staging.target, what, some)
+        found.append(replace(forward, runs=forward.runs - again) if what == SEGMENT else forward)
+        if what == SEGMENT and again:
+            found.append(replace(forward, name=f"recompute: {what} from {IO_TILES}", part="recompute", runs=again))
     return found
 
 
-def _windows(plan: Plan) -> dict[Beside, float]:
-    """Cycles that a step goes on for behind the beginning of each part, until something waits for all tiles."""
-    found: dict[Beside, float] = {}
-    for index, phase in enumerate(plan.phases):
-        part = _PARTS.get(phase.part)
-        if part is not None and part not in found:
-            found[part] = _until_wait(plan.phases[index:])
-    return found
+def _hand_over_phase(target: Target, what: str, copies: Sequence[HandOver]) -> Phase:
+    return Phase(
+        name=f"forward: {what} from {IO_TILES}",
+        part="forward",
+        runs=copies[0].turns,
+        compute=0.0,
+        sync=len(copies) * (target.sync_cycles + target.superstep_cycles),
+        exchange=sum(copy.cycles(target) for copy in copies),
+        bytes_in=int(max(copy.received.max() for copy in copies)),
+        busiest_tile=int(copies[0].by_tile(target).argmax()),
+    )
 
 
-def _until_wait(phases: Sequence[Phase]) -> float:
-    """Cycles until the first phase that waits; of a loop with one, what stands before it in its first turn."""
-    cycles = 0.0
-    for _, group in groupby(phases, key=lambda p: p.part):
-        some = list(group)
-        if any(p.waits for p in some):
-            return cycles + sum(p.cycles for p in _before(some))
-        cycles += sum(p.runs * p.cycles for p in some)
-    return cycles
+def _with_phases(plan: Plan, given: Sequence[Phase]) -> tuple[Phase, ...]:
+    """What hands on stands in front of its part."""
+    found = [p for p in given if p.part == "forward"]
+    for part, phases in groupby(plan.phases, key=lambda p: p.part):
+        found += [p for p in given if p.part == part != "forward"]
+        found += phases
+    return tuple(found)
 
 
-def _before(phases: Sequence[Phase]) -> Iterator[Phase]:
-    for phase in phases:
-        if phase.waits:
-            return
-        yield phase
+def _hidden(plan: Plan, staging: Staging) -> tuple[Beside, float]:
+    """In front of which part the transfer begins, and the cycles of it that the step goes on beside."""
+    target = plan.target
+    if plan.streamed != "off":
+        cycles = [sum(s.cycles(target) for s in staging.streams if (s.what == SEGMENT) == each) for each in (True, False)]
+        return "forward", hidden_in_turns(plan, *cycles)
+    whole = sum(stream.cycles(target) for stream in staging.streams)
+    beside, window = max(windows(plan).items(), key=lambda found: min(whole, found[1]))
+    return beside, min(whole, window)
 
 
 def _tile_cycles(plan: Plan, staging: Staging) -> dict[str, tuple[int, ...]]:
     exchange = np.asarray(plan.tile_cycles.get("exchange", np.zeros(plan.target.tiles)), dtype=np.float64)
-    exchange = exchange + sum(copy.by_tile(plan.target) for copy in staging.hand_overs())
+    exchange = exchange + sum(copy.turns * copy.by_tile(plan.target) for copy in staging.hand_overs())
     return {**plan.tile_cycles, "exchange": tuple(exchange.astype(np.int64).tolist())}
 
 
@@ -249,9 +243,8 @@ def _with_memory(plan: Plan, staging: Staging) -> Plan:
     memory = {**memory, "code": memory["code"] + code, STAGING: held}
     fullest, before = int(np.sum(list(memory.values()), axis=0).argmax()), plan.fullest_tile
     old = plan.memory_over_time
-    first = next((m for m in old if m.part == "forward"), None)
-    phases = [replace(first, name=p.name, tile={**first.tile, "exchange": 0}, all_tiles={**first.all_tiles, "exchange": 0})
-              for p in plan.phases[: len(plan.phases) - len(old)]] if first else []  # fmt: skip
+    by_name, by_part = {m.name: m for m in old}, {m.part: m for m in reversed(old)}
+    phases = [by_name.get(p.name) or _handing(p, by_part[p.part]) for p in plan.phases] if old else []
     more = {"code": int(code.sum()), STAGING: int(held.sum())}
 
     def of_tile(m: MemoryPhase) -> dict[str, int]:
@@ -262,7 +255,7 @@ def _with_memory(plan: Plan, staging: Staging) -> Plan:
 
     over_time = tuple(
         replace(m, tile=of_tile(m), all_tiles={**m.all_tiles, **{n: m.all_tiles.get(n, 0) + size for n, size in more.items()}})
-        for m in (*phases, *old)
+        for m in phases
     )
     return replace(
         plan,
@@ -270,6 +263,11 @@ def _with_memory(plan: Plan, staging: Staging) -> Plan:
         memory_over_time=over_time,
         unshared_bytes=plan.unshared_bytes + int(code[fullest]) if fullest == before else int(code[fullest] + held[fullest]),
     )
+
+
+def _handing(phase: Phase, first: MemoryPhase) -> MemoryPhase:
+    """What is live while arrays are handed on: all but buffers of the `first` superstep of their part."""
+    return replace(first, name=phase.name, tile={**first.tile, "exchange": 0}, all_tiles={**first.all_tiles, "exchange": 0})
 
 
 def widened(plan: Plan, target: Target) -> Plan:
@@ -294,7 +292,9 @@ def widened(plan: Plan, target: Target) -> Plan:
         if any(start // less != (start + p.width - 1) // less for start in p.starts):
             raise HostOverlapError(
                 f"the host's streams of {plan.name!r} cannot run beside computing: layer {p.label!r} lies on several chips, which "
-                "exchange its spikes in every step and wait for each other; leave the option out."
+                "exchange its spikes in every time step; a transfer ends at the first exchange between chips, long before the "
+                f"{1e6 * (plan.host_seconds or 0):,.0f} us of inputs are there (a step takes {1e6 * plan.seconds:,.0f} us). Leave the "
+                "option out, or let whole chips share the batch."
             )
     waiting = sum(p.runs * p.sync for p in plan.phases)
     barriers = (2 if plan.training else 1) * plan.steps * target.sync_cycles

@@ -1,4 +1,4 @@
-"""What the host streams of a plan carry, how tiles set aside for them hold it, and how it is handed on from there.
+"""What the host streams of a plan carry and how often, how tiles set aside for them hold it, and how it is handed on from there.
 
 A stream brings an array in pieces of relays (or of the tiles of losses). On each chip its elements, in order, are dealt in chunks to the
 tiles set aside; a copy hands the arrays of one kind on, to where the program reads them, in one exchange.
@@ -20,6 +20,8 @@ from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Target
 
 FLOAT: Final = 4
+SEGMENT: Final = "segment"
+"""What hands on inputs that come in segments."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +31,19 @@ class HostStream:
     Attributes
     ----------
     what
-        "inputs" or "labels": which copy hands it on.
+        "inputs", "labels", or "segment": which copy hands it on.
     element_bytes
         Bytes of an element.
     pieces
         Tile and elements of each piece, in the order of the stream.
+    turns
+        How often a step transfers it: segments of inputs in each run of a segment.
     """
 
-    what: Literal["inputs", "labels"]
+    what: Literal["inputs", "labels", "segment"]
     element_bytes: int
     pieces: tuple[tuple[int, int], ...]
+    turns: int = 1
 
     @property
     def bytes(self) -> int:
@@ -52,14 +57,16 @@ class HostStream:
 
 
 def host_streams(plan: Plan, program: StepProgram) -> tuple[HostStream, ...]:
-    """Return the streams of one step: arrays of inputs, and labels when training; a plan whose inputs come in segments has others."""
+    """Return the streams of one step: arrays of inputs, or of their segments, and labels when training."""
     static = {info.id: info.static for info in program.inputs}
     found = []
     for buses in _inputs(plan, static):
-        samples = [(relay.tile, relay.samples) for relay in buses[0].relays]
-        slots = 1 if static[buses[0].source] else plan.steps
+        samples, still = [(relay.tile, relay.samples) for relay in buses[0].relays], static[buses[0].source]
+        lags, cut = [bus.lag for bus in buses], plan.segments
+        slots, turns = (1, 1) if still else (cut.steps_streamed(min(lags), max(lags)), cut.input_turns)
+        what: Literal["inputs", "segment"] = "inputs" if still or plan.streamed == "off" else SEGMENT
         for size, elements in _parts(buses):
-            found.append(HostStream("inputs", size, tuple((tile, number * slots * elements) for tile, number in samples)))
+            found.append(HostStream(what, size, tuple((tile, number * slots * elements) for tile, number in samples), turns))
     if plan.training:
         found.append(HostStream("labels", FLOAT, tuple((tile, 1) for tile in plan.loss_tiles)))
     return tuple(found)
@@ -97,11 +104,14 @@ class HandOver:
     ----------
     what
         What it hands on.
+    turns
+        How often in a step.
     received, sent, fragments
         Bytes that tiles receive and send, and pieces that they receive.
     """
 
     what: str
+    turns: int
     received: Floats
     sent: Floats
     fragments: Floats
@@ -146,9 +156,9 @@ class Staging:
         return found
 
     def hand_overs(self) -> list[HandOver]:
-        """The copies of a step in the order of the program: labels before inputs, words before half words."""
+        """The copies in the order of the program: labels before inputs and segments, words before half words."""
         found = []
-        for what in ("labels", "inputs"):
+        for what in ("labels", "inputs", SEGMENT):
             for size in (4, 2):
                 some = [stream for stream in self.streams if (stream.what, stream.element_bytes) == (what, size)]
                 if some:
@@ -156,7 +166,7 @@ class Staging:
         return found
 
     def _hand_over(self, what: str, streams: Sequence[HostStream]) -> HandOver:
-        copy = HandOver(what, *(np.zeros(self.target.tiles) for _ in range(3)))
+        copy = HandOver(what, streams[0].turns, *(np.zeros(self.target.tiles) for _ in range(3)))
         for stream in streams:
             last = (-1, -1)
             for to, tile, elements in self._moves(stream):

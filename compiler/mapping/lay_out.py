@@ -30,7 +30,7 @@ def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
         owner = source.owner if not source.external else next(link.target for link in problem.network.links if link.source == source)
         rooms[source] = _rooms(problem, placement, ranges[owner], near=near)
     relays = deal_relays(problem, held, rooms, ranges, _forward_cycles(problem, ranges))
-    return Layout(problem, placement, relays, _loss_tiles(problem, held, range(placement.chips * problem.target.tiles_per_chip)))
+    return Layout(problem, placement, relays, _loss_tiles(problem, held, ranges))
 
 
 def _forward_cycles(problem: Problem, ranges: Mapping[str, TileRange]) -> Floats:
@@ -58,9 +58,18 @@ def _rooms(problem: Problem, placement: Placement, where: TileRange, *, near: bo
     return found
 
 
-def _loss_tiles(problem: Problem, held: Ints, usable: range) -> tuple[int, ...]:
-    """Losses go, one sample after the other, to the tiles that hold least."""
+def _loss_tiles(problem: Problem, held: Ints, ranges: Mapping[str, TileRange]) -> tuple[int, ...]:
+    """Losses go, one sample after the other, to the tiles that hold least, on the chips where their outputs are computed."""
     if not problem.training or problem.network.loss_layer is None:
         return ()
-    order = np.argsort(held[usable.start : usable.stop], kind="stable") + usable.start
-    return tuple(int(order[sample % len(order)]) for sample in range(problem.batch))
+    where, per_chip = ranges[problem.network.loss_layer], problem.target.tiles_per_chip
+    found = np.zeros(problem.batch, dtype=np.int64)
+    dealt: dict[tuple[int, int], int] = {}
+    for replica, (first, count) in enumerate(where.samples):
+        tiles = where.of(replica)
+        room = int(tiles.min()) // per_chip * per_chip, (int(tiles.max()) // per_chip + 1) * per_chip
+        order = np.argsort(held[slice(*room)], kind="stable") + room[0]
+        begin = dealt.get(room, 0)
+        found[first : first + count] = order[(begin + np.arange(count)) % len(order)]
+        dealt[room] = begin + count
+    return tuple(found.tolist())

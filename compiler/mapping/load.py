@@ -15,6 +15,8 @@ SUPERVISOR: Final = 11.0
 """Tile cycles in which the supervisor starts all workers on one vertex (docs/reference/emulator.md)."""
 DEALT: Final = 300_000
 """Vertices of all iterations that are dealt to workers one by one; of more, those of some iterations, which tell how well it goes."""
+AT_ONCE: Final = 1 << 21
+"""Cycles of vertices that are copied at a time."""
 
 
 class Load:
@@ -55,6 +57,14 @@ class Load:
         return cycles if self.whole else cycles[:, self.chosen]
 
     @property
+    def tiles(self) -> Ints:
+        """Tiles with a vertex, ascending."""
+        found = np.zeros(self.problem.target.tiles, dtype=bool)
+        for tiles in self._tiles:
+            found[tiles] = True
+        return np.flatnonzero(found)
+
+    @property
     def vertices(self) -> int:
         """Number of vertices."""
         return sum(map(len, self._tiles))
@@ -88,6 +98,13 @@ class Load:
     def busiest(self) -> float:
         """Tile cycles of the tile that takes longest, in the mean over iterations."""
         return float(self._alike.makespans.max(axis=0, initial=0.0).mean())
+
+    def first(self, *, backward: bool) -> float:
+        """Tile cycles of the tile that takes longest in the first iteration that runs, where that is among those looked at."""
+        spans = self._alike.makespans.max(axis=0, initial=0.0)
+        each = self.problem.schedule.iterations(self.problem.steps)
+        mine = self.chosen % each == (each - 1 if backward else 0)
+        return float(spans[mine].mean()) if len(spans) == len(mine) and mine.any() else self.busiest
 
     @property
     def busiest_tile(self) -> int:
@@ -147,23 +164,31 @@ def makespans(where: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
     found[some] = np.maximum.reduceat(cycles, begin[some], axis=0)
     crowded = np.flatnonzero(counts > workers)
     most = DEALT // max(int(counts[crowded].sum()), 1)
-    for tile in crowded.tolist():
-        found[tile] = _dealt(cycles[begin[tile] : begin[tile] + counts[tile]], workers, most)
+    for count in np.unique(counts[crowded]).tolist():
+        alike = crowded[counts[crowded] == count]
+        together = max(1, AT_ONCE // (count * cycles.shape[1]))
+        for first in range(0, len(alike), together):
+            chosen = alike[first : first + together]
+            found[chosen] = _dealt(cycles[begin[chosen, None] + np.arange(count)], workers, most)
     return found
 
 
 def _dealt(cycles: Floats, workers: int, most: int) -> Floats:
-    """The same for one tile; `most`: iterations whose vertices are dealt one by one."""
-    iterations = cycles.shape[1]
+    """The same, [tiles, iterations], for tiles with equally many vertices, [tiles, vertices, iterations].
+
+    Of `most` iterations vertices are dealt one by one.
+    """
+    tiles, vertices, iterations = cycles.shape
     some = np.unique(np.linspace(0, iterations - 1, min(iterations, max(most, 1))).round().astype(np.int64))
-    ordered = -np.sort(-cycles[:, some], axis=0)
-    busy = np.zeros((len(some), workers))
-    rows = np.arange(len(some))
-    for vertices in ordered:
-        busy[rows, busy.argmin(axis=1)] += vertices
-    found: Floats = busy.max(axis=1)
+    ordered = -np.sort(-cycles[:, :, some], axis=1)
+    busy = np.zeros((tiles * len(some), workers))
+    rows = np.arange(len(busy))
+    for vertex in range(vertices):
+        busy[rows, busy.argmin(axis=1)] += ordered[:, vertex].reshape(-1)
+    found: Floats = busy.max(axis=1).reshape(tiles, len(some))
     if len(some) == iterations:
         return found
-    even = cycles.sum(axis=0) / workers
-    found = np.maximum(cycles.max(axis=0), even * (busy.max(axis=1).sum() / max(even[some].sum(), 1.0)))
-    return found
+    even = cycles.sum(axis=1) / workers
+    over = found.sum(axis=1, keepdims=True) / np.maximum(even[:, some].sum(axis=1, keepdims=True), 1.0)
+    dealt: Floats = np.maximum(cycles.max(axis=1), even * over)
+    return dealt

@@ -108,6 +108,7 @@ def memory_of(layout: Layout, steps: Sequence[Step]) -> Memory:
         np.add.at(found.setdefault(kept, np.zeros(problem.target.tiles, dtype=np.int64)), tiles, size)
 
     used = np.zeros(problem.target.tiles, dtype=bool)
+    used[layout.clock_tiles] = True
     for layer in problem.network.layers:
         where = layout.range_of(layer)
         used[where.tiles] = True

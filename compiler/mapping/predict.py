@@ -37,7 +37,6 @@ from snnc.compiler.mapping.traffic import (
     losses_to_one_tile,
     masks_to_relays,
     records_to_loss,
-    send_to_all,
     windows_to_blocks,
     with_clock,
 )
@@ -59,10 +58,11 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     sources = relay_load(layout, "backward")
     add_blocks(layout, sources, "source_gradient")
     add_last_sums(layout, sources)
-    into_relays = with_clock(layout, deltas_to_sources(layout))
+    into_relays = with_clock(layout, deltas_to_sources(layout), sources.tiles)
     deltas_by_rows(layout, into_relays)
     add_sums_to_relays(layout, into_relays)
-    neurons = with_clock(layout, windows_to_blocks(layout, backward=True))
+    neurons = block_load(layout, "backward")
+    to_neurons = with_clock(layout, windows_to_blocks(layout, backward=True), neurons.tiles)
     return (
         *found,
         *([_boundary_step(layout, "forward: save", "forward", segments.number - 1)] if segments.reruns else []),
@@ -73,7 +73,7 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
         *_again_steps(layout),
         _clock_copy(layout, "backward: start", "backward", segments.number if segments.reruns else 1),
         Step("backward: relays and source gradients", "backward", runs, sources, into_relays),
-        Step("backward: neurons", "backward", runs, block_load(layout, "backward"), neurons),
+        Step("backward: neurons", "backward", runs, neurons, to_neurons),
         *_reduction(layout, runs),
         *_overflow_test(layout, "backward", runs),
         *update_steps(layout),
@@ -95,13 +95,14 @@ def _initial_states(layout: Layout) -> tuple[Step, ...]:
 
 def _forward_steps(layout: Layout, runs: int) -> tuple[Step, ...]:
     """Relays, then neurons."""
+    relays, neurons = relay_load(layout, "masks"), block_load(layout, "forward")
     return (
         *_initial_states(layout),
         _clock_copy(layout, "forward: start", "forward", 1 + (layout.problem.segments.rows > 0)),
-        Step("forward: relays", "forward", runs, relay_load(layout, "masks"), with_clock(layout, masks_to_relays(layout))),
+        Step("forward: relays", "forward", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
         *_joined_windows(layout, runs),
         *_overflow_test(layout, "forward", runs),
-        Step("forward: neurons", "forward", runs, block_load(layout, "forward"), with_clock(layout, windows_to_blocks(layout))),
+        Step("forward: neurons", "forward", runs, neurons, with_clock(layout, windows_to_blocks(layout), neurons.tiles)),
     )
 
 
@@ -111,20 +112,22 @@ def _fused_steps(layout: Layout) -> tuple[Step, ...]:
     runs = problem.schedule.iterations(problem.steps)
     windows, both = relay_load(layout, "windows"), block_load(layout, "forward")
     add_relays(layout, windows, "shown")
-    windows.add(0, problem.target.vertex_start_cycles + CLOCK)
+    windows.add(layout.clock_tiles, problem.target.vertex_start_cycles + CLOCK)
     _add_mask_copies(layout, windows)
     add_relays(layout, both, "masks")
     relays = np.array([relay.tile for some in layout.relays.values() for relay in some])
     both.add(relays, problem.target.vertex_start_cycles + CLOCK)
-    moved, counted = with_clock(layout, masks_to_relays(layout)), Traffic.none(problem)
+    moved, counted = with_clock(layout, masks_to_relays(layout), both.tiles), Traffic.none(problem)
     moved.merge(windows_to_blocks(layout))
-    tiles, number = np.unique(relays[relays != 0], return_counts=True)
-    send_to_all(layout, counted, 0, tiles, FLOAT)
-    counted.add(tiles, FLOAT * (number - 1), number - 1)
+    homes = layout.clock_tiles
+    tiles, number = np.unique(relays[~np.isin(relays, homes)], return_counts=True)
+    counted.add(tiles, FLOAT * number, number)
+    counted.sent[homes[np.unique(tiles // problem.target.tiles_per_chip)]] += FLOAT
+    at_home = int(np.bincount(relays, minlength=problem.target.tiles)[homes].max())
     return (
         *_initial_states(layout),
         _clock_copy(layout, "forward: start", "forward"),
-        Step("forward: counters", "forward", 1, Load(problem), counted, local=local_copy_cycles(FLOAT * int(np.sum(relays == 0)))),
+        Step("forward: counters", "forward", 1, Load(problem), counted, local=local_copy_cycles(FLOAT * at_home)),
         Step("forward: windows", "forward", runs, windows, nothing),
         Step("forward: neurons", "forward", runs, both, moved),
     )
@@ -155,10 +158,10 @@ def _again_steps(layout: Layout) -> tuple[Step, ...]:
     return (
         *_counters_kept(layout),
         _boundary_step(layout, "recompute: restore", "recompute", problem.segments.number),
-        Step("recompute: relays", "recompute", runs, relays, with_clock(layout, masks_to_relays(layout))),
+        Step("recompute: relays", "recompute", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
         *_joined_windows(layout, runs, "recompute"),
         *_overflow_test(layout, "recompute", runs),
-        Step("recompute: neurons", "recompute", runs, neurons, with_clock(layout, windows_to_blocks(layout))),
+        Step("recompute: neurons", "recompute", runs, neurons, with_clock(layout, windows_to_blocks(layout), neurons.tiles)),
     )
 
 
@@ -202,7 +205,7 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Step:
         cycles = boundary_cycles(problem, source, np.array([relay.samples for relay in relays]))
         load.add(np.array([relay.tile for relay in relays]), cycles)
     if name.endswith("restore"):
-        load.add(0, problem.target.vertex_start_cycles + CLOCK)
+        load.add(layout.clock_tiles, problem.target.vertex_start_cycles + CLOCK)
     return Step(name, part, runs, load, clock_to_boundaries(layout))
 
 
@@ -246,6 +249,7 @@ def phase(layout: Layout, step: Step) -> Phase:
         bytes_in=int(max(traffic.received.max() for traffic in exchanges)),
         busiest_tile=step.load.busiest_tile,
         waits=step.decisions > 0 or step.row is not None or any(traffic.flows.bytes for traffic in exchanges),
+        first=step.load.first(backward=step.part == "backward") + step.local if step.runs > 1 else None,
     )
 
 
@@ -278,7 +282,7 @@ def _decision(layout: Layout) -> float:
 
 
 def block_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
-    """Blocks of all populations, and the clock; `iterations` as :class:`Load` takes them."""
+    """Blocks of all populations, and the clocks; `iterations` as :class:`Load` takes them."""
     load = _clocked(layout, iterations)
     add_blocks(layout, load, part)
     return load
@@ -286,12 +290,12 @@ def block_load(layout: Layout, part: str, iterations: int | None = None) -> Load
 
 def _clocked(layout: Layout, iterations: int | None = None) -> Load:
     load = Load(layout.problem, iterations)
-    load.add(0, layout.problem.target.vertex_start_cycles + CLOCK)
+    load.add(layout.clock_tiles, layout.problem.target.vertex_start_cycles + CLOCK)
     return load
 
 
 def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
-    """Relays, one vertex each, and the clock; `iterations` as :class:`Load` takes them.
+    """Relays, one vertex each, and the clocks; `iterations` as :class:`Load` takes them.
 
     "masks" is what runs when spikes arrive: relays of populations look through masks, all others show windows; "windows", where those
     relays put together what they found; "backward", where all show windows again.
@@ -349,12 +353,19 @@ def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
     asked = Step(f"{part}: test for further windows", part, runs + rounds, test, flags_to_one_tile(layout, limited), decisions=1)
     if rounds == 0:
         return (asked,)
-    read, shown = with_clock(layout, windows_to_blocks(layout, backward=backward)), with_clock(layout, Traffic.none(problem))
+    read, shown = _further(layout, part)
     return (
         asked,
-        Step(f"{part}: further windows", part, rounds, round_load(layout, part), read),
-        Step(f"{part}: next windows", part, rounds, _next_load(layout, part), shown),
+        Step(f"{part}: further windows", part, rounds, *read),
+        Step(f"{part}: next windows", part, rounds, *shown),
     )
+
+
+def _further(layout: Layout, part: str) -> tuple[tuple[Load, Traffic], tuple[Load, Traffic]]:
+    """Blocks read further windows; relays show the next ones."""
+    read, shown = round_load(layout, part), _next_load(layout, part)
+    windows = windows_to_blocks(layout, backward=part == "backward")
+    return (read, with_clock(layout, windows, read.tiles)), (shown, with_clock(layout, Traffic.none(layout.problem), shown.tiles))
 
 
 def fragments_without_runs(layout: Layout) -> Floats:
@@ -362,8 +373,8 @@ def fragments_without_runs(layout: Layout) -> Floats:
     problem, found = layout.problem, np.zeros(layout.problem.target.tiles)
     for backward in (False, True) if problem.training else (False,):
         if problem.limited(backward=backward) and not round(problem.further_windows(backward=backward)):
-            for traffic in (windows_to_blocks(layout, backward=backward), Traffic.none(problem)):
-                found += with_clock(layout, traffic).fragments
+            for _, traffic in _further(layout, "backward" if backward else "forward"):
+                found += traffic.fragments
     return found
 
 
@@ -398,10 +409,11 @@ def _loss_steps(layout: Layout) -> tuple[Step, ...]:
     tiles, workers, start = np.array(layout.loss_tiles), problem.target.workers, problem.target.vertex_start_cycles
     width, steps, cost = problem.network.loss_width, problem.steps, problem.costs
     scores, adjoints = Load(problem), Load(problem)
-    for w in range(workers):
-        own_classes, own_steps = (width * (w + 1) // workers - width * w // workers, steps * (w + 1) // workers - steps * w // workers)
-        scores.add(tiles, start + worker_cycles(cost["loss_scores"], samples=own_classes, elements=own_classes * steps))
-        adjoints.add(tiles, start + worker_cycles(cost["loss"], samples=width, rows=own_steps, elements=own_steps * width))
+    own_classes, own_steps = ceil_div(width, workers), ceil_div(steps, workers)
+    slowest = np.array([[start + worker_cycles(cost["loss_scores"], samples=own_classes, elements=own_classes * steps)]], dtype=np.float64)
+    scores.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), slowest, shared=True)
+    slowest = np.array([[start + worker_cycles(cost["loss"], samples=width, rows=own_steps, elements=own_steps * width)]], dtype=np.float64)
+    adjoints.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), slowest, shared=True)
     back, nothing = (adjoints_to_blocks(layout),), Traffic.none(problem)
     if problem.network.loss_of_steps:
         return (Step("loss: adjoints", "loss", 1, adjoints, arrive, back),)
@@ -409,6 +421,6 @@ def _loss_steps(layout: Layout) -> tuple[Step, ...]:
 
 
 def _clock_copy(layout: Layout, name: str, part: str, runs: int = 1) -> Step:
-    """The iteration counter is set by a copy inside a tile."""
+    """The iteration counters are set by copies inside tiles."""
     nothing = Traffic.none(layout.problem)
     return Step(name, part, runs, Load(layout.problem), nothing, local=local_copy_cycles(FLOAT))

@@ -6,7 +6,7 @@ Where in a mask the ids of a sample lie is drawn, by the rate of each value wher
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,11 +51,6 @@ class Shares:
         found: Ints = self.begins.reshape(self.workers, self.samples).sum(axis=1)
         return found
 
-    @property
-    def part(self) -> Floats:
-        """[samples, workers]: part of each list that a worker has."""
-        return self.part_of(np.full(self.workers, 1.0 / self.workers))
-
     def part_of(self, classes: Floats) -> Floats:
         """[samples, workers]: part of the events of each list that a worker has where classes hold these parts of them."""
         found = np.zeros((self.samples, self.workers))
@@ -88,7 +83,7 @@ def _alike(problem: Problem, source: Source, rows: MaskRows | None, first: Ints,
     start = problem.target.vertex_start_cycles
     if part == "masks" and rows is not None:
         cost = problem.costs["relay_compact"]
-        ids = np.sum([found for _, found in _found(problem, source, shares, chosen, 1)], axis=0)
+        ids = np.sum([found for _, found in _found(problem, source, rows, shares, chosen, 1)], axis=0)
         return start + cost.idle + finished * (_looking(problem, rows, shares, ids).max(axis=1) - cost.idle)
     cost = problem.costs["relay_windows"]
     forward = part != "backward"
@@ -103,37 +98,55 @@ def _alike(problem: Problem, source: Source, rows: MaskRows | None, first: Ints,
             read = samples + (finished * (shares.pieces.sum() - samples) if joined else 0.0)
             cycles = cycles + cost.choice * read * (np.arange(workers) == 0)[:, None]
     if forward and rows is not None:
-        cycles = cycles + finished * _joining(problem, source, shares, chosen)
+        cycles = cycles + finished * _joining(problem, source, rows, shares, chosen)
     return start + cycles.max(axis=1)
 
 
-def _found(problem: Problem, source: Source, shares: Shares, chosen: Ints, later: int) -> Iterator[tuple[str, Ints]]:
+def _found(problem: Problem, source: Source, rows: MaskRows, shares: Shares, chosen: Ints, later: int) -> Iterator[tuple[str, Ints]]:
     """How many spikes, then how many neurons that only take gradient each worker finds, [relays, workers, iterations], of each sample.
 
     Those of the step that its source had `later` iterations before.
     """
     timeline, after = problem.timeline, problem.schedule.stages[source.owner] + later
     spikes = timeline.placed(timeline.spikes(source), after)
-    yield from (("spikes", found) for found in _drawn(f"{source.buffer} spikes", spikes, shares, chosen, _classes(problem, source)))
+    parts = _before(problem, source)(_looked_through(rows, shares))
+    yield from (("spikes", found) for found in _drawn(f"{source.buffer} spikes", spikes, chosen, np.diff(parts)))
     if source in problem.windowed:
         near = timeline.placed(timeline.near(source), after) - spikes
-        yield from (("near", found) for found in _drawn(f"{source.buffer} near", near, shares, chosen))
+        yield from (("near", found) for found in _drawn(f"{source.buffer} near", near, chosen, np.diff(_looked_through(rows, shares))))
 
 
-def _classes(problem: Problem, source: Source) -> Floats:
-    """[workers]: part of the events of a sample in as many equal pieces of its mask."""
-    workers, rate = problem.target.workers, problem.relative_rate(source.buffer)
+def _before(problem: Problem, source: Source) -> Callable[[Floats], Floats]:
+    """Part of the events of a sample that lies before such a part of its values."""
+    rate = problem.relative_rate(source.buffer)
     if rate is None:
-        return np.full(workers, 1.0 / workers)
+        return lambda place: place
     before = np.append(0.0, np.cumsum(rate.reshape(-1)) / rate.sum())
-    found: Floats = np.diff(np.interp(np.linspace(0, rate.size, workers + 1), np.arange(rate.size + 1), before))
-    return found
+    return lambda place: np.interp(place, np.linspace(0.0, 1.0, len(before)), before)
 
 
-def _drawn(name: str, counts: Ints, shares: Shares, chosen: Ints, classes: Floats | None = None) -> Iterator[Ints]:
-    """Of each sample, how many of `counts` [iterations, samples] lie in the part of every worker, [relays, workers, iterations]."""
-    random = np.random.default_rng(zlib.crc32(f"{name} {shares.samples}".encode()))
-    for sample, part in enumerate(shares.part if classes is None else shares.part_of(classes)):
+def _looked_through(rows: MaskRows, shares: Shares) -> Floats:
+    """[samples, workers, 2]: the part of each sample's mask that a worker looks through, from where to where: whole units."""
+    whole = rows.all * shares.samples
+    edges = whole * np.arange(shares.workers + 1) // shares.workers - rows.all * np.arange(shares.samples)[:, None]
+    found = np.clip(edges, 0, rows.all) / rows.all
+    return np.stack([found[:, :-1], found[:, 1:]], axis=-1)
+
+
+def _listed(problem: Problem, source: Source, shares: Shares) -> Floats:
+    """[samples, workers]: part of the events of each sample among the bits that a worker lists: whole words."""
+    edges = 32 * (bit_words(source.width) * np.arange(shares.workers + 1) // shares.workers)
+    return shares.part_of(np.diff(_before(problem, source)(np.minimum(edges / source.width, 1.0))))
+
+
+def _drawn(name: str, counts: Ints, chosen: Ints, parts: Floats) -> Iterator[Ints]:
+    """Of each sample, how many of `counts` [iterations, samples] lie in the part of every worker, [relays, workers, iterations].
+
+    `parts` [samples, workers, 1 or none] are of all events of a sample.
+    """
+    samples = len(parts)
+    random = np.random.default_rng(zlib.crc32(f"{name} {samples}".encode()))
+    for sample, part in enumerate(parts.reshape(samples, -1)):
         yield np.moveaxis(random.multinomial(counts.T[chosen[:, sample]], part), -1, 1)
 
 
@@ -156,7 +169,7 @@ def _listing(problem: Problem, bus: Bus, shares: Shares, chosen: Ints) -> Any:
     walked = cost.value * (begin + (first == 0) * (words - end)) + cost.word * (end - begin)
     read = np.bincount(at // shares.samples, weights=walked, minlength=shares.workers)
     counts = timeline.placed(timeline.spikes(bus.source), timeline.first(bus))
-    ids = np.sum(list(_drawn(bus.id, counts, shares, chosen, _classes(problem, bus.source))), axis=0)
+    ids = np.sum(list(_drawn(bus.id, counts, chosen, _listed(problem, bus.source, shares))), axis=0)
     fixed = problem.target.vertex_start_cycles + cost.start + cost.sample * shares.pieces[:, None]
     cycles = fixed + timeline.active(timeline.first(bus)) * read[:, None] + cost.id * ids
     return cycles.max(axis=1)
@@ -180,26 +193,27 @@ def _walked(rows: MaskRows, shares: Shares) -> Floats:
         step = whole if shares.samples == 1 else rows.row
         edges = np.unique([at, end, *range(at - at % step, end, step)])
         lengths = np.diff(edges[edges >= at])
-        pieces = -(-end // rows.all) - at // rows.all
+        pieces = -(-end // rows.all) - at // rows.all if end > at else 0
         found[:, worker] = pieces, len(lengths), (lengths // together).sum(), (lengths % together).sum()
     return found
 
 
-def _joining(problem: Problem, source: Source, shares: Shares, chosen: Ints) -> Any:
+def _joining(problem: Problem, source: Source, rows: MaskRows, shares: Shares, chosen: Ints) -> Any:
     """[relays, workers, iterations]: putting together what all workers found."""
     cost, wide, later = problem.costs["relay_windows"], source.width > 1 << 16, problem.schedule.latency
-    sharing = (shares.part > 0) @ np.ones(shares.workers)
-    pieces = cost.row * (shares.part > 0).sum(axis=0) + cost.value * ((shares.part > 0) * sharing[:, None]).sum(axis=0)
+    parts = np.diff(_looked_through(rows, shares))[..., 0]
+    sharing = (parts > 0) @ np.ones(shares.workers)
+    pieces = cost.row * (parts > 0).sum(axis=0) + cost.value * ((parts > 0) * sharing[:, None]).sum(axis=0)
     words: Any = 0
     room = source.width if problem.mode == "exact" else max(bus.capacity for bus in problem.buses_of(source))
-    for kind, drawn in _found(problem, source, shares, chosen, later):
+    for kind, drawn in _found(problem, source, rows, shares, chosen, later):
         end = np.cumsum(drawn, axis=1)
         kept = np.minimum(end, room) if kind == "spikes" else end
         begin = np.minimum(end - drawn, kept)
         words = words + (kept - begin if wide else (kept + 1) // 2 - (begin + 1) // 2)
     if source in problem.bits:
-        ids = np.sum([drawn for _, drawn in _found(problem, source, shares, chosen, later)], axis=0)
-        pieces = pieces + cost.found * bit_words(source.width) * shares.part.sum(axis=0)
+        ids = np.sum([drawn for _, drawn in _found(problem, source, rows, shares, chosen, later)], axis=0)
+        pieces = pieces + cost.found * bit_words(source.width) * parts.sum(axis=0)
         return pieces[:, None] + cost.word * words + cost.lookup * ids
     return pieces[:, None] + cost.word * words
 

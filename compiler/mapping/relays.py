@@ -88,7 +88,7 @@ def deal_relays(
     """
     found: dict[Source, tuple[Relay, ...]] = {}
     busy = np.zeros(problem.target.tiles)
-    busy[0] = problem.target.vertex_start_cycles
+    busy[:: problem.target.tiles_per_chip] = problem.target.vertex_start_cycles
     for source, size in sorted(problem.store_sizes.items(), key=lambda item: (-item[1], item[0].buffer)):
         relays: list[Relay] = []
         for room in rooms[source]:

@@ -123,8 +123,10 @@ def _takes(some: Sequence[Choice], tiles: int) -> list[_Take]:
         if choice.cut.replicas * width <= tiles
     ]
     kept: list[_Take] = []
+    front = np.empty((len(all_), len(all_[0].busiest) if all_ else 0))
     for take in sorted(all_, key=lambda t: (t.tiles, float(t.busiest.sum()))):
-        if not any((other.busiest <= take.busiest).all() for other in kept):
+        if not (front[: len(kept)] <= take.busiest).all(axis=1).any():
+            front[len(kept)] = take.busiest
             kept.append(take)
     return kept if len(kept) <= MOST else [kept[i] for i in np.linspace(0, len(kept) - 1, MOST).round().astype(int)]
 

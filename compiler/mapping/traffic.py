@@ -164,6 +164,13 @@ class Layout:
         sums = np.bincount(tiles // self.problem.target.tiles_per_chip - chips[0], weights=amounts)
         return {chip: float(sums[chip - chips[0]]) for chip in chips}
 
+    @cached_property
+    def clock_tiles(self) -> Ints:
+        """The first tile of each chip that computes: it counts iterations for the others."""
+        last = [int(where.tiles.max()) for where in self.placement.ranges] + [r.tile for some in self.relays.values() for r in some]
+        found: Ints = self.problem.target.tiles_per_chip * np.arange(self.chip_of(max(last)) + 1)
+        return found
+
     @property
     def several_chips(self) -> bool:
         """Whether anything may cross chips."""
@@ -176,26 +183,21 @@ def common(a: tuple[int, int], b: tuple[int, int]) -> int:
 
 
 def clock_to_boundaries(layout: Layout) -> Traffic:
-    """Every tile with blocks, or with relays that keep steps at boundaries, reads the number of the iteration, which lies on tile 0."""
+    """Every tile with blocks, or with relays that keep steps at boundaries, reads the number of the iteration."""
     traffic, used = Traffic.none(layout.problem), np.zeros(layout.problem.target.tiles, dtype=bool)
     for where in layout.placement.ranges:
         used[where.tiles] = True
     for source in layout.problem.sources_behind:
         used[[relay.tile for relay in layout.relays[source]]] = True
-    used[0] = False
-    send_to_all(layout, traffic, 0, np.flatnonzero(used), FLOAT)
-    return traffic
+    return with_clock(layout, traffic, np.flatnonzero(used))
 
 
-def with_clock(layout: Layout, traffic: Traffic) -> Traffic:
-    """Every vertex of an iteration reads the iteration's number, which lies on tile 0."""
-    used = np.zeros(layout.problem.target.tiles, dtype=bool)
-    for where in layout.placement.ranges:
-        used[where.tiles] = True
-    for relays in layout.relays.values():
-        used[[relay.tile for relay in relays]] = True
-    used[0] = False
-    send_to_all(layout, traffic, 0, np.flatnonzero(used), FLOAT)
+def with_clock(layout: Layout, traffic: Traffic, readers: Ints) -> Traffic:
+    """Vertices on the tiles `readers` read the iteration's number: the counter of each chip goes to those of its tiles."""
+    per_chip, homes = layout.problem.target.tiles_per_chip, layout.clock_tiles
+    tiles = readers[readers % per_chip != 0]
+    traffic.add(tiles, FLOAT, 1)
+    traffic.sent[homes[np.unique(tiles // per_chip)]] += FLOAT
     return traffic
 
 

@@ -5,14 +5,16 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
 from snnc import cli
 from snnc.benchmarks import suites
-from snnc.benchmarks.clocks import at_another_clock
 from snnc.benchmarks.growth import draw_growth
 from snnc.benchmarks.measure import measure
+from snnc.benchmarks.nets import benchmark
+from snnc.benchmarks.repeated import at_another_clock, repeated
 from snnc.benchmarks.suites import Task, run, strategies, tasks
 from snnc.benchmarks.table import compile_lines, mapping_lines
 
@@ -57,6 +59,18 @@ def test_at_another_clock_the_same_plan_takes_other_milliseconds():
     assert {k: v for k, v in derived.items() if k not in own} == pytest.approx({k: v for k, v in measured["bow"].items() if k not in own})
     assert at_another_clock([measured["gc200"]], Task("logged-h5-a1", "random", "bow", False)) is None
     assert at_another_clock([measured["gc200"]], Task("logged-h5-a1", "linear", "gc2", False)) is None
+
+
+def test_a_network_that_stands_in_two_grids_is_measured_once():
+    one, other = (
+        replace(found, name="", suite="", build=None, published=replace(found.published, name=""))
+        for found in (benchmark("shd-n4-b3-a5"), benchmark("shd-x1-n4-a5"))
+    )
+    assert one == other
+    row = {"net": "shd-n4-b3-a5", "strategy": "linear", "target": "gc200", "fits": False, "step_cycles": 3.0}
+    assert repeated([row], Task("shd-x1-n4-a5", "linear", None, False)) == row | {"net": "shd-x1-n4-a5", "same_plan_as": "shd-n4-b3-a5"}
+    for net, strategy in (("shd-x1-n4-a5", "random"), ("shd-x1-n2-a5", "linear"), ("shd-x2-n4-a5", "linear"), ("shd-n4-b2-a5", "linear")):
+        assert repeated([row], Task(net, strategy, None, False)) is None
 
 
 def test_compile_seconds_of_snnc_go_to_the_emitted_project():
@@ -137,6 +151,21 @@ def test_rows_are_written_as_json_and_progress_goes_to_stderr(tmp_path, monkeypa
     captured = capsys.readouterr()
     assert captured.err.count("w1 ") == len(rows)
     assert captured.out.startswith("net ")
+
+
+def test_what_ends_a_run_leaves_the_rows_before(tmp_path, monkeypatch):
+    def run_one(task):
+        if task.strategy == "linear":
+            raise KeyboardInterrupt
+        return {"net": task.net, "strategy": task.strategy, "fits": False, "step_cycles": None, "error": "x"}
+
+    monkeypatch.setattr(suites, "run", run_one)
+    file = tmp_path / "rows.json"
+    kept = []
+    monkeypatch.setattr("snnc.commands.bench.note", lambda text: kept.append(file.exists()))
+    assert cli.run_command(["bench", "--nets", "w1", "--json", str(file)]) != 0
+    assert kept == [False, True]
+    assert [row["strategy"] for row in json.loads(file.read_text())["rows"]] == ["snnc", "published"]
 
 
 def test_names_are_listed_and_nothing_runs(capsys):

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 import snnc
+from snnc import cli
 from snnc.errors import EstimateError, ExploreError, ProjectFolderError
+
+TRAINED = {"target": "cpu", "loss": "ce_mean_membrane", "optimizer": "adam:0.01"}
+"""Tests that train share a program."""
+
+
+def call(*arguments):
+    return cli.run_command([str(a) for a in arguments])
 
 
 def network():
@@ -22,7 +30,7 @@ def test_training_in_python_is_that_of_the_reference():
     x, y = samples()
     losses, found = [], []
     for target in ("cpu", "reference"):
-        with snnc.compile(network(), target=target, loss="ce_mean_membrane", optimizer="adam:0.01") as session:
+        with snnc.compile(network(), **TRAINED | {"target": target}) as session:
             losses.append(session.fit(x, y, epochs=3, batch=8).losses)
             found.append(session.predict(x))
             assert session.plan is None
@@ -32,22 +40,21 @@ def test_training_in_python_is_that_of_the_reference():
     np.testing.assert_array_equal(found[0], found[1])
 
 
-def test_the_command_line_compiles_runs_and_trains_for_the_processor(command, tmp_path):
+def test_the_command_line_compiles_runs_and_trains_for_the_processor(command, tmp_path, capsys):
     snnc.write_onnx(network().graph(), tmp_path / "model.onnx")
     x, y = samples()
     np.savez(tmp_path / "data.npz", x=x, y=y)
     np.savez(tmp_path / "inputs.npz", x=x.swapaxes(0, 1))
     options = ("--loss", "ce_mean_membrane", "--optimizer", "adam", "--input-kind", "spikes", "--run")
-    done = command("compile", "model.onnx", "--target", "cpu", *options, "-o", "build")
-    assert done.returncode == 0, done.stderr
-    assert "largest difference from the reference" in done.stdout
+    assert call("compile", tmp_path / "model.onnx", "--target", "cpu", *options, "-o", tmp_path / "build") == 0
+    assert "largest difference from the reference" in capsys.readouterr().out
     assert json.loads((tmp_path / "build" / "project.json").read_text())["kind"] == "cpu"
-    done = command("train", "build", "--data", "data.npz", "--epochs", "2", "--json")
+    assert call("train", tmp_path / "build", "--data", tmp_path / "data.npz", "--epochs", 2, "--json") == 0
+    assert len(json.loads(capsys.readouterr().out)["loss"]) == 2
+    done = command("run", "build", "--inputs", "inputs.npz", "--outputs", "a.npz", "--target", "cpu")
     assert done.returncode == 0, done.stderr
-    assert len(json.loads(done.stdout)["loss"]) == 2
-    for target, out in (("cpu", "a.npz"), ("reference", "b.npz")):
-        done = command("run", "build", "--inputs", "inputs.npz", "--outputs", out, "--target", target)
-        assert done.returncode == 0, done.stderr
+    chosen = ("--inputs", tmp_path / "inputs.npz", "--outputs", tmp_path / "b.npz", "--target", "reference")
+    assert call("run", tmp_path / "build", *chosen) == 0
     a, b = (np.load(tmp_path / name) for name in ("a.npz", "b.npz"))
     for name in b.files:
         np.testing.assert_allclose(a[name], b[name], atol=1e-5)
@@ -62,7 +69,7 @@ def test_what_needs_tiles_is_refused():
 
 def test_a_kept_project_is_opened_with_its_trained_weights(tmp_path):
     x, y = samples()
-    with snnc.compile(network(), target="cpu", loss="ce_count", optimizer="sgd:0.1", output=tmp_path / "build") as session:
+    with snnc.compile(network(), output=tmp_path / "build", **TRAINED) as session:
         session.fit(x, y, epochs=1)
         wanted = session.state_dict()
         session.save(tmp_path / "build" / "model" / "trained.safetensors")
@@ -71,16 +78,14 @@ def test_a_kept_project_is_opened_with_its_trained_weights(tmp_path):
             np.testing.assert_array_equal(session.state_dict()[name], value)
 
 
-def test_training_in_two_commands_is_training_in_one(command, tmp_path):
+def test_training_in_two_commands_is_training_in_one(tmp_path):
     x, y = samples()
     np.savez(tmp_path / "data.npz", x=x, y=y)
-    options = {"target": "cpu", "loss": "ce_count", "optimizer": "adam:0.01", "batch": 8}
     weights = []
     for name, runs in (("whole", [("--epochs", "2")]), ("parts", [("--epochs", "1"), ("--epochs", "1", "--first-epoch", "1")])):
-        snnc.compile(network(), output=tmp_path / name, **options).close()
+        snnc.compile(network(), output=tmp_path / name, batch=8, **TRAINED).close()
         for run in runs:
-            done = command("train", tmp_path / name, "--data", tmp_path / "data.npz", *run)
-            assert done.returncode == 0, done.stderr
+            assert call("train", tmp_path / name, "--data", tmp_path / "data.npz", *run) == 0
         with snnc.open(tmp_path / name) as session:
             weights.append(session.state_dict())
     for name, value in weights[0].items():

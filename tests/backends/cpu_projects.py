@@ -1,13 +1,13 @@
 """CPU projects for tests: emitted, built without much optimisation, run beside the reference."""
 
+import os
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-import pytest
+import same_training
 from nets import join, linear
-from resuming import assert_same_optimizer
 
 from snnc.backends.cpu.build import build_cpu
 from snnc.backends.cpu.emit import emit_cpu
@@ -16,16 +16,16 @@ from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.graph import Graph, Input, Output, Population
 from snnc.compiler.neurons import LIF
 
-QUICK = ("-O1",)
-"""Flags for networks that are small and many."""
+LEVEL = os.environ.get("SNNC_TEST_LEVEL", "-O0")
+"""How hard the own sources of networks that are small and many are optimised; what networks share is optimised as for users."""
 
 
 @contextmanager
-def opened(program, threads=2, flags=QUICK, memory=None, precision="float32"):
-    """Emit `program`, build and open it."""
+def opened(program, threads=2, memory=None, precision="float32", made=None):
+    """Emit `program`, build and open it; `made`: flags that tell how threads are made."""
     with tempfile.TemporaryDirectory(prefix="snnc-cpu-") as above:
         folder = emit_cpu(program, Path(above) / "project", precision=precision)
-        engine = CpuEngine(build_cpu(folder, flags), folder, threads, memory)
+        engine = CpuEngine(build_cpu(folder, level=LEVEL, threads=made), folder, threads, memory)
         yield engine
         engine.close()
 
@@ -51,24 +51,8 @@ def assert_same_records(found, wanted):
 
 
 def assert_same_training(engine, program, updates=5, rate=1e-2, **options):
-    """Every update starts from equal weights: rounding that feeds back through spikes is not what is asked here."""
-    reference = ReferenceEngine(program)
-    for step in range(updates):
-        inputs, target = data(program, seed=step, **options)
-        found, wanted = engine.train_batch(inputs, target, rate), reference.train_batch(inputs, target, rate)
-        assert found == pytest.approx(wanted, rel=1e-5, abs=1e-5)
-        gradients = engine.gradients()
-        assert gradients.keys() == reference.gradients().keys()
-        whole = np.sqrt(sum(float(np.square(g).sum()) for g in reference.gradients().values()))
-        for parameter, gradient in reference.gradients().items():
-            error = np.linalg.norm(gradients[parameter] - gradient)
-            # The sum that makes a number shared by many neurons may cancel: its error is that of its terms.
-            assert error <= 1e-4 * max(np.linalg.norm(gradient), 0.05 * whole), (step, parameter)
-        updated, parameters = engine.get_parameters(), reference.get_parameters()
-        for parameter, value in parameters.items():
-            np.testing.assert_allclose(updated[parameter], value, atol=2e-5, rtol=1e-5, err_msg=parameter)
-        engine.set_parameters(parameters)
-    assert_same_optimizer(engine, reference)
+    batches = (data(program, seed=step, **options) for step in range(updates))
+    same_training.assert_same_training(engine, ReferenceEngine(program), batches, rate, tolerance=(1e-5, 1e-4, 2e-5, 1e-5))
 
 
 def assert_runs_and_trains_like_the_reference(engine, program):

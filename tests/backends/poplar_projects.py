@@ -119,6 +119,7 @@ CASES = {
     "delayed": (delayed, "ce_count", SGD(1e-2), machine(4), {}),
     "feedback": (feedback, "mse_count", Adam(1e-2), load_target("gc200"), {}),
     "learnable": (learnable, "ce_max_membrane", Adam(1e-2), machine(2, 2), {}),
+    "replicas": (recurrent, "ce_mean_membrane", Adam(1e-2), machine(3, 5), {"chips": 5}),
     "lstm": (lambda random: of_model(random, SLSTM(threshold=0.1)), "ce_count", Adam(1e-2), machine(8), {}),
     "exact": (spiking_recurrent, "ce_count", Adam(1e-2), machine(16), {"capacity": 3, "loss_output": "y"}),
     "exact several inputs": (several_inputs, "ce_mean_membrane", Adam(1e-2), machine(3), {"capacity": 1, "loss_output": "y"}),

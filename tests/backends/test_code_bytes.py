@@ -6,6 +6,8 @@ from poplar_projects import project
 
 from snnc.backends.emulator import build, popc
 
+pytestmark = pytest.mark.usefixtures("codelets_as_for_users")
+
 SOURCE = """
 #include <poplar/Vertex.hpp>
 class Said : public poplar::Vertex {

@@ -8,6 +8,7 @@ import snntorch
 import snntorch.functional
 import torch
 from nets import dense, recurrent
+from torch_spikes import fast_sigmoid_spike
 
 import snnc
 from snnc.backends.reference import ReferenceEngine
@@ -18,24 +19,6 @@ from snnc.compiler.surrogates import LIBRARY, fast_sigmoid
 from snnc.errors import OptionValueError
 
 STEPS, BATCH = 15, 4
-
-
-def windowed_fast_sigmoid(low, high, slope=25.0):
-    """snnTorch's form of a surrogate: the derivative by hand."""
-
-    class Spike(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return (x > 0).float()
-
-        @staticmethod
-        def backward(ctx, gradient):
-            (x,) = ctx.saved_tensors
-            inside = (x > low) & (x < high)
-            return gradient / (slope * x.abs() + 1.0) ** 2 * inside
-
-    return Spike.apply
 
 
 def gradients_of(graph, surrogate=None, window=None, seed=5):
@@ -51,7 +34,7 @@ def gradients_of(graph, surrogate=None, window=None, seed=5):
 def test_gradients_are_those_of_snntorch_with_the_same_window(low, high):
     graph = dense(np.random.default_rng(3))
     program, x, target, loss, found = gradients_of(graph, fast_sigmoid(25.0), (low, high))
-    spike = windowed_fast_sigmoid(low, high)
+    spike = fast_sigmoid_spike(low, high)
     fc1, fc2 = torch.nn.Linear(6, 8), torch.nn.Linear(8, 4)
     lif1, lif2 = snntorch.Leaky(beta=0.9, spike_grad=spike), snntorch.Leaky(beta=0.8, spike_grad=spike)
     values = {p.label: torch.tensor(p.value) for p in program.parameters.values()}

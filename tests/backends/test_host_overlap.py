@@ -8,27 +8,34 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from poplar_projects import BATCH, STEPS, machine, overlapped, project
 from test_recompute import assert_equal_to_the_bit
+from wide import sampled
 
 from snnc.backends.native import NativeError
+from snnc.backends.poplar.emit import emit_poplar
+from snnc.backends.poplar.engine import open_engine
 from snnc.backends.session import Session
 from snnc.compiler.mapping import make_plan
+from snnc.compiler.mapping.as_planned import as_planned
 from snnc.compiler.mapping.errors import HostOverlapError, MappingOptionError
 from snnc.compiler.mapping.host_overlap import Wanted, free_tiles, plan_overlap, widened, with_overlap
 from snnc.compiler.mapping.host_streams import HostStream, Staging, chunk_of, host_streams
 from snnc.compiler.plan import Plan
 from snnc.compiler.target import Host
 from snnc.compiler.targets import load_target
+from snnc.inspect.profile import read_profile
+from snnc.inspect.timeline import whole_step
 
 
 @pytest.mark.parametrize(
-    ("name", "tiles", "rate", "beside"),
+    ("name", "tiles", "rate", "beside", "whole"),
     [
-        ("recurrent", 1, 8e9, "forward"),
-        ("learnable", 2, 1e8, "forward"),  # two chips that wait for each other soon
-        ("exact several inputs", 3, 1e8, "update"),  # decisions in every iteration
+        ("recurrent", 1, 8e9, "forward", True),
+        ("learnable", 2, 1e8, "forward", False),  # two chips that wait for each other soon
+        ("replicas", 1, 1e8, "forward", True),  # five chips that wait for each other only behind the loss
+        ("exact several inputs", 3, 1e8, "update", False),  # decisions in every iteration
     ],
 )
-def test_steps_whose_inputs_were_sent_ahead_are_those_of_a_program_without_to_the_bit(name, tiles, rate, beside):
+def test_steps_whose_inputs_were_sent_ahead_are_those_of_a_program_without_to_the_bit(name, tiles, rate, beside, whole):
     case, ahead = project(name), overlapped(name, tiles, rate)
     plan = ahead.plan
     assert (len(plan.io_tiles), plan.overlap.beside) == (tiles * plan.target.chips, beside)
@@ -45,12 +52,57 @@ def test_steps_whose_inputs_were_sent_ahead_are_those_of_a_program_without_to_th
     assert sent == (1 + len(batches)) * len(host_streams(plan, case.program)), "a step before the first, and in each"
     assert profile["host_cycles_last_run"] == pytest.approx(plan.host_seconds * plan.target.clock_hz, rel=0.05)
     assert profile["host_cycles_beside_last_run"] == pytest.approx(plan.overlap.cycles, rel=0.05)
-    assert (plan.overlap.cycles < profile["host_cycles_last_run"]) == (rate < 8e9)
+    assert (profile["host_cycles_beside_last_run"] == profile["host_cycles_last_run"]) == whole
     handed = [phase for phase in plan.phases if phase.name.endswith("I/O tiles")]
-    steps = [step for step in profile["steps"] if step["name"].endswith("I/O tiles")]
+    steps = [step for step in profile["steps"] if step["name"].endswith("IO tiles")]
     assert sum(step["cycles"] for step in steps) == len(batches) * sum(phase.cycles for phase in handed) > 0
     aside = list(plan.io_tiles)
     np.testing.assert_array_equal(np.array(profile["per_tile"]["peak"]["total"])[aside], np.array(plan.tile_memory)[aside])
+
+
+IN_SEGMENTS = [("inputs", 5, 8e9, True), ("history", 3, 2e7, False), ("boundaries", 7, 2e7, False)]
+
+
+@pytest.mark.parametrize(("way", "length", "rate", "whole"), sampled(IN_SEGMENTS, 3))
+def test_segments_come_while_the_one_before_runs_and_the_first_over_the_end_of_a_step(tmp_path, way, length, rate, whole):
+    case = project("recurrent")
+    target = replace(case.plan.target, tiles_per_chip=6, host=Host(rate))
+
+    def planned(machine):
+        placed = as_planned(case.plan)
+        return make_plan(case.program, machine, steps=STEPS, batch=BATCH, placer=placed, recompute=length, streaming=way)
+
+    plan = plan_overlap(planned, case.program, target, Wanted("on", 2))
+    assert (plan.streamed, plan.overlap.beside) == (way, "forward")
+    assert plan.populations == case.plan.populations
+    assert sum(stream.turns * stream.bytes for stream in host_streams(plan, case.program)) == plan.host_bytes
+    plain, engine = case.open(), open_engine(emit_poplar(case.program, plan, tmp_path / "project"))
+    batches = [case.data(seed) for seed in range(4)]
+    for index, (inputs, labels) in enumerate(batches):
+        if index != 1:
+            engine.offer(*batches[(index + 1) % len(batches)])  # the last one never comes
+        assert engine.train_batch(inputs, labels, 1e-2) == plain.train_batch(inputs, labels, 1e-2)
+    profile = engine.profile()["emulator"]
+    engine.offer(batches[2][0])
+    for index in (1, 2, 2):
+        assert_equal_to_the_bit(engine.forward(batches[index][0], {}), plain.forward(batches[index][0], {}))
+    assert engine.train_batch(*batches[0], 1e-2) == plain.train_batch(*batches[0], 1e-2)
+    assert_equal_to_the_bit(engine.get_parameters(), plain.get_parameters())
+    assert profile["host_cycles_last_run"] == pytest.approx(plan.host_seconds * plan.target.clock_hz, rel=0.05)
+    assert profile["host_cycles_beside_last_run"] == pytest.approx(plan.overlap.cycles, rel=0.05)
+    assert (profile["host_cycles_beside_last_run"] == profile["host_cycles_last_run"]) == whole
+    emulated = read_profile(plan, profile)
+    assert emulated.complete
+    handed = [phase for phase in plan.phases if phase.name.endswith("segment from I/O tiles")]
+    assert [phase.runs for phase in handed] == [plan.segments.number, plan.segments.number - 1][: 1 + plan.segments.reruns]
+    for phase in handed:
+        assert sum(emulated.phases[phase.name].values()) == phase.runs * phase.cycles
+    aside = list(plan.io_tiles)
+    np.testing.assert_array_equal(np.array(profile["per_tile"]["peak"]["total"])[aside], np.array(plan.tile_memory)[aside])
+    spans = whole_step(plan).host
+    assert [span.runs for span in spans] == [phase.runs for phase in handed]
+    assert sum(span.cycles for span in spans) == pytest.approx(plan.host_seconds * plan.target.clock_hz)
+    assert [m.name for m in plan.memory_over_time] == [p.name for p in plan.phases]
 
 
 def test_what_was_offered_may_come_later_or_never_and_inputs_may_be_set_again():
@@ -170,9 +222,6 @@ def test_what_cannot_overlap_says_why():
             plan_overlap(planned, program, target, Wanted("on", number))
     with pytest.raises(HostOverlapError, match=r"does not tell the host's rate; add a section \[host\]"):
         plan_overlap(planned, program, replace(target, host=None), Wanted("on", 1))
-    segments = replace(planned(target), segment=5, streamed="inputs")
-    with pytest.raises(HostOverlapError, match="runs in segments"):
-        plan_overlap(lambda _: segments, program, target, Wanted("on", 1))
     full = max(planned(machine(5)).tile_memory)
     with pytest.raises(HostOverlapError, match="no longer hold the network"):
         plan_overlap(lambda some: planned(replace(some, tile_bytes=10**6)), program, replace(target, tile_bytes=full), Wanted("on", 1))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from indexed_nets import read_out, sparse, sparse_recurrent
 from nets import join
 from poplar_projects import BATCH, STEPS, Project, machine
-from resuming import assert_same_optimizer
+from same_training import assert_same_training
 from test_poplar_matches_reference import assert_same_records
 from wide import sampled
 
@@ -56,20 +56,7 @@ def assert_trains_alike(case, engine):
     for step in range(3):
         inputs, target = case.data(seed=step)
         assert_same_records(engine.forward(inputs, {}), reference.forward(inputs, {}))
-        assert engine.train_batch(inputs, target, 1e-2) == pytest.approx(reference.train_batch(inputs, target, 1e-2), rel=1e-5)
-        gradients, wanted = engine.gradients(), reference.gradients()
-        whole = np.sqrt(sum(float(np.square(g).sum()) for g in wanted.values()))
-        assert gradients.keys() == wanted.keys()
-        for name, gradient in wanted.items():
-            error = np.linalg.norm(gradients[name] - gradient)
-            assert error <= 1e-5 * max(np.linalg.norm(gradient), 0.05 * whole), name
-        parameters = reference.get_parameters()
-        found = engine.get_parameters()
-        assert found.keys() == parameters.keys()
-        for name, value in parameters.items():
-            np.testing.assert_allclose(found[name], value, atol=1e-5, err_msg=name)
-        engine.set_parameters(parameters)
-    assert_same_optimizer(engine, reference)
+        assert_same_training(engine, reference, [(inputs, target)], tolerance=(0, 1e-5, 1e-5, 1e-7))
 
 
 @settings(max_examples=8, deadline=None)

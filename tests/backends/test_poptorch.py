@@ -71,6 +71,19 @@ def test_gradients_of_parameters_equal_those_of_the_reference(name):
         assert np.abs(gradient).max() > 0, n
 
 
+def test_an_input_that_asks_for_its_gradient_is_refused_in_training_alone():
+    case = package("several inputs")
+    inputs, _ = case.data(3)
+    asked = [t.requires_grad_() for t in tensors(case, inputs)]
+    with imported(case, "spiking_network") as [network]:
+        module = network.SpikingNetwork()
+        with pytest.raises(ValueError, match=r"asks for its gradient.*detach"):
+            module(*asked)
+        records = module(*(t.detach() for t in asked))
+        quiet = module.eval()(*asked)
+    assert all(torch.equal(a, b) for a, b in zip(records, quiet, strict=True))
+
+
 @pytest.mark.parametrize("name", TRAINED)
 def test_five_training_steps_equal_those_of_the_reference(name):
     case = package(name)

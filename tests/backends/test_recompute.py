@@ -29,6 +29,7 @@ LENGTHS = {
     "delayed": (1,),
     "feedback": (7,),
     "learnable": (2,),
+    "replicas": (5,),
     "lstm": (5,),
     "exact": (1, 7),
     "exact several inputs": (2,),

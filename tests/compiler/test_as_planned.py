@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from test_mapping import chain, small
-from test_mapping_nets import Wire, program
+from test_mapping_nets import Wire, chain, program, small
 
 from snnc.compiler.mapping import make_plan
 from snnc.compiler.mapping.as_planned import as_planned

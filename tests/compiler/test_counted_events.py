@@ -146,6 +146,15 @@ def test_what_is_drawn_is_the_same_every_time() -> None:
     assert plans[0].to_json() == plans[1].to_json()
 
 
+def test_every_tile_is_done_when_its_own_vertices_are_whatever_others_have() -> None:
+    random = np.random.default_rng(0)
+    counts = random.choice([0, 1, 5, 6, 7, 13], size=40)
+    where = np.repeat(np.arange(40), counts)
+    cycles = random.integers(20, 400, size=(len(where), 3)).astype(float)
+    wanted = [[dealt(cycles[where == tile, i].tolist(), 6) for i in range(3)] for tile in range(40)]
+    np.testing.assert_array_equal(makespans(where, cycles, 40, 6), wanted)
+
+
 def test_many_vertices_are_dealt_as_well_as_some_of_them_are() -> None:
     random = np.random.default_rng(0)
     cycles = random.integers(20, 60, size=(40, 20_000)).astype(float)

@@ -17,7 +17,6 @@ from snnc.compiler.lower import lower
 from snnc.compiler.mapping import make_plan
 from snnc.compiler.mapping.errors import CapacityError, MappingOptionError
 from snnc.compiler.mapping.gradient_counts import expected_halvings
-from snnc.compiler.mapping.search import EFFORT
 from snnc.compiler.optimizers import SGD
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
@@ -88,7 +87,7 @@ def test_no_tile_adds_with_more_vertices_than_it_has_workers_when_jobs_are_few()
 
 def test_the_faster_way_is_taken() -> None:
     spikes = dict.fromkeys(("x0_in", "p0_o0", "p1_o0"), 0.01)
-    given = {"steps": 50, "batch": 16, "mode": "drop", "activity": spikes, "near": {"p0_o0": 0.02, "p1_o0": 0.02}, "effort": EFFORT // 8}
+    given = {"steps": 50, "batch": 16, "mode": "drop", "activity": spikes, "near": {"p0_o0": 0.02, "p1_o0": 0.02}}
     wide = chain(200, 600, 600, 10)
     plans = {way: make_plan(wide, load_target("gc200"), gradients=way, **given) for way in ("dense", "windowed", "auto")}
     assert plans["windowed"].cycles < plans["dense"].cycles

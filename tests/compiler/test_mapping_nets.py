@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from snnc.compiler.step_operations import (
 )
 from snnc.compiler.step_program import Buffer, ConnectionInfo, InputInfo, OutputInfo, Parameter, PopulationInfo, StepProgram
 from snnc.compiler.surrogates import parse_surrogate
+from snnc.compiler.target import Target
+from snnc.compiler.targets import load_target
 
 LIF = neuron("LIF", states={"v": 0}, params={"beta": 0.9}, equations="v = beta*v*(1 - detach(spike(v - 1))) + i\ns = spike(v - 1)")
 LI = neuron("LI", states={"v": 0}, params={"beta": 0.9}, equations="v = beta*v + i", output="v")
@@ -128,3 +131,14 @@ def w1() -> StepProgram:
 def test_hand_made_programs_are_complete() -> None:
     made = w1()
     assert math.prod(made.buffers["c0_w"].shape) == 700 * 256
+
+
+def chain(*widths: int, **options: bool) -> StepProgram:
+    """Populations of these widths behind each other, the first an input."""
+    names = ["x0", *(f"p{n}" for n in range(len(widths) - 1))]
+    return program(dict(zip(names, widths, strict=True)), [Wire(a, b) for a, b in itertools.pairwise(names)], **options)
+
+
+def small(tiles: int, chips: int = 1, **changes: float) -> Target:
+    """A gc200 of fewer tiles."""
+    return replace(load_target("gc200"), name="small", tiles_per_chip=tiles, chips=chips, **changes)

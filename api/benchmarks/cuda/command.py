@@ -69,7 +69,7 @@ def run_suite(
     found |= {
         "rows": [],
         "left_out": [],
-        "machine": {"GPU": name, "precision": "float32 (mode bfloat16: see its note)", "times": times} | facts(used),
+        "machine": {"GPU": name, "precision": "float32 (modes bfloat16 and float16: see their notes)", "times": times} | facts(used),
     }
     for whole in chosen:
         workload = whole if device == "cuda" else stand_in(whole)

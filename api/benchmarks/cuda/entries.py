@@ -9,7 +9,10 @@ from snnc.benchmarks.cpu.engine import ENTRIES, MODES, ROUNDED, Entry
 from snnc.benchmarks.cpu.engines import torch_variants
 
 _SNNC: Final = "snnc.benchmarks.cpu.engines.with_snnc"
-_ROUNDED: Final = f"bfloat16: factors of backward products are rounded; its numbers are compared to {ROUNDED:g}"
+_ROUNDED: Final = {
+    "bfloat16": f"bfloat16: factors of backward products are rounded; its numbers are compared to {ROUNDED:g}",
+    "float16": f"float16: factors of dense products and the kept past are rounded; its numbers are compared to {ROUNDED:g}",
+}
 _TORCH: Final = ("eager", "compiled", torch_variants.GRAPHED)
 _TRITON: Final = "triton"
 _SPYX_NOTE: Final = "its LIF resets by subtraction and a step later: the neuron is written by its contract of stateful layers"
@@ -22,7 +25,7 @@ def _entry(engine: str) -> Entry:
 
 CUDA_ENTRIES: Final = (
     *(Entry("snnc", mode, _SNNC, ("cuda",)) for mode in MODES),
-    Entry("snnc", "bfloat16", _SNNC, ("cuda",), _ROUNDED, tolerance=ROUNDED),
+    *(Entry("snnc", mode, _SNNC, ("cuda",), note, tolerance=ROUNDED) for mode, note in _ROUNDED.items()),
     _entry("snntorch"),
     _entry("norse"),
     replace(_entry("spikingjelly"), variants=(*_TORCH, _TRITON), settings={_TRITON: {"SJ_LIF_CUDA_IMPLEMENTATION": "triton"}}),

@@ -166,6 +166,8 @@ private:
     const bool bits = op == UnaryOpType::BITWISE_NOT || op == UnaryOpType::POPCOUNT || op == UnaryOpType::COUNT_LEADING_ZEROS;
     if (bits && isReal(type))
       throw poputil::poplibs_error("a bitwise operation on elements of type " + type.toString());
+    if (op == UnaryOpType::LOGICAL_NOT && type != poplar::BOOL)
+      throw poputil::poplibs_error("a logical operation on elements of type " + type.toString());
     const bool any = bits || isTest(op) || op == UnaryOpType::ABSOLUTE || op == UnaryOpType::NEGATE || op == UnaryOpType::RELU ||
                      op == UnaryOpType::SIGNUM || op == UnaryOpType::SQUARE || op == UnaryOpType::SQRT;
     if (!any && !isReal(type))
@@ -191,7 +193,10 @@ private:
                       op == BinaryOpType::BITWISE_XNOR || op == BinaryOpType::SHIFT_LEFT || op == BinaryOpType::SHIFT_RIGHT ||
                       op == BinaryOpType::SHIFT_RIGHT_SIGN_EXTEND;
     const bool reals = op == BinaryOpType::ATAN2 || op == BinaryOpType::INV_STD_DEV_TO_VARIANCE || op == BinaryOpType::VARIANCE_TO_INV_STD_DEV;
-    if ((bits && isReal(type)) || (reals && !isReal(type)))
+    const bool numbers = op == BinaryOpType::ADD || op == BinaryOpType::SUBTRACT || op == BinaryOpType::MULTIPLY ||
+                         op == BinaryOpType::DIVIDE || op == BinaryOpType::REMAINDER || op == BinaryOpType::POWER;
+    const bool logic = op == BinaryOpType::LOGICAL_AND || op == BinaryOpType::LOGICAL_OR;
+    if ((bits && isReal(type)) || (reals && !isReal(type)) || (numbers && type == poplar::BOOL) || (logic && type != poplar::BOOL))
       throw poputil::poplibs_error("a binary operation was given elements of type " + type.toString());
   }
 

@@ -273,8 +273,8 @@ void reduceRows(Graph &graph, const Tensor &in, const Tensor &out, const ReduceP
                 std::size_t first, const std::string &name) {
   const std::size_t outputs = in.dim(0);
   const bool bits = params.op == Operation::LOGICAL_AND || params.op == Operation::LOGICAL_OR;
-  if (bits && in.elementType() != poplar::BOOL)
-    throw poputil::poplibs_error(name + ": a logical reduction of elements of type " + in.elementType().toString());
+  if (bits != (in.elementType() == poplar::BOOL))
+    throw poputil::poplibs_error(name + ": operation " + operationName(params.op) + " on elements of type " + in.elementType().toString());
   if (params.useScale && (params.scale.numElements() != 1 || params.scale.elementType() != poplar::FLOAT))
     throw poputil::poplibs_error(name + ": the scale of a reduction is one FLOAT");
   RowLengths last{params.op, in.elementType(), out.elementType(), params.update, params.useScale, {}};

@@ -125,6 +125,12 @@ void addSlices(Graph &graph, const Tensor &table, const Tensor &slices, const Te
   prog.add(poplar::program::Execute(computeSet));
 }
 
+/// One offset of a row, for the one dimension that is sliced.
+void checkOffsets(const Tensor &offsets, const std::string &name) {
+  if (offsets.rank() == 0 || offsets.numElements() != offsets.dim(0))
+    throw poputil::poplibs_error(name + ": offsets of shape " + offsets.shapeToString() + ", not {n,1}");
+}
+
 /// Offsets as UNSIGNED_INT.
 Tensor asOffsets(const Tensor &offsets, const std::string &name) {
   const Type type = offsets.elementType();
@@ -224,7 +230,10 @@ void updateMany(Graph &graph, const Tensor &t, const Tensor &sIn, const Tensor &
                 const std::string &name) {
   requireLibrary(graph, "popops");
   const std::size_t dimension = onlyDimension(t, dims, sizes, name);
-  if (sIn.rank() != t.rank() + 1 || sIn.dim(0) != offsets.numElements() || sIn.elementType() != t.elementType())
+  checkOffsets(offsets, name);
+  std::vector<std::size_t> shape = slicedShape(t, dimension, sizes[0]);
+  shape.insert(shape.begin(), offsets.dim(0));
+  if (sIn.shape() != shape || sIn.elementType() != t.elementType())
     throw poputil::poplibs_error(name + ": slices of shape " + sIn.shapeToString() + " for " + std::to_string(offsets.numElements()) +
                                  " offsets into a tensor of shape " + t.shapeToString());
   const Tensor table = asTable(t, dimension);
@@ -293,6 +302,7 @@ Tensor multiSlice(Graph &graph, const Tensor &t, const Tensor &offsets, const Si
   requireLibrary(graph, "popops");
   const std::string name = contextName(context, "multiSlice");
   const std::size_t dimension = onlyDimension(t, dims, sizes, name);
+  checkOffsets(offsets, name);
   const Tensor table = asTable(t, dimension), flatOffsets = asOffsets(offsets, name);
   const std::size_t n = flatOffsets.numElements();
   const Tensor slices = makeSlices(graph, table, n, sizes[0], name);

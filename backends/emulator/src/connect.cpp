@@ -100,6 +100,8 @@ void Graph::connect(const FieldRef &ref, const Tensor &tensor) {
   if (ref.index >= 0) {
     if (f.kind != FieldKind::List)
       throw graph_connection_error(fieldName(*data_, ref) + ": only lists of vectors have elements to connect");
+    if (const auto size = data_->fieldSizes.find({ref.vertex, field}); size != data_->fieldSizes.end() && std::size_t(ref.index) >= size->second)
+      throw index_error(fieldName(*data_, ref) + " is connected; the field has " + std::to_string(size->second) + " rows");
     requireRank(*data_, ref, tensor, 1);
     addEdge(*data_, ref, field, std::uint32_t(ref.index), tensor);
   } else if (f.kind == FieldKind::List) {
@@ -154,6 +156,10 @@ void Graph::setFieldSize(const FieldRef &ref, std::size_t size) {
     if (const core::FieldValue &value = data_->fieldValues[i]; value.vertex == ref.vertex && value.field == field && value.values.size() > size)
       throw graph_connection_error(fieldName(*data_, ref) + " holds " + std::to_string(value.values.size()) +
                                    " initial values and cannot be made " + std::to_string(size) + " elements long");
+  for (const core::Edge &edge : vertex.edges)
+    if (edge.field == field && vertex.type->fields[field].kind == FieldKind::List && edge.row >= size)
+      throw index_error(fieldName(*data_, ref) + " has row " + std::to_string(edge.row) + " connected and cannot be made " +
+                        std::to_string(size) + " rows long");
   data_->fieldSizes[{ref.vertex, field}] = size;
 }
 

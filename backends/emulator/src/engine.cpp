@@ -81,6 +81,7 @@ std::unique_ptr<EngineData> makeEngine(const std::shared_ptr<GraphData> &graph, 
   if (checksUndefined())
     engine->undefined = std::make_unique<UndefinedElements>(*graph);
   lowerPrograms(*engine, programs);
+  requireRoomForRemotes(*engine);
   planTransfers(*engine);
   for (const auto &step : engine->supersteps)
     engine->executor.reserve(*step);

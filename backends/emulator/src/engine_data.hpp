@@ -182,6 +182,8 @@ std::uint32_t planRemote(EngineData &engine, const ProgramData &data);
 void runRemote(EngineData &engine, RemoteStep &step);
 /// Takes the memory of all remote buffers; throws stream_memory_allocation_error where no IPU has as much.
 void takeRemotes(EngineData &engine);
+/// Also the buffers that no program copies need room on some IPU.
+void requireRoomForRemotes(const EngineData &engine);
 /// Bytes of remote buffers of each IPU.
 std::vector<std::uint64_t> remoteBytes(const EngineData &engine);
 /// The remote buffer's number.

@@ -38,7 +38,7 @@ std::string thisLibrary() {
 std::string readAll(int file) {
   std::string text;
   char buffer[4096];
-  for (ssize_t n; (n = read(file, buffer, sizeof buffer)) != 0;) {
+  for (ssize_t n; (n = ::read(file, buffer, sizeof buffer)) != 0;) {
     if (n < 0 && errno == EINTR)
       continue;
     if (n < 0)

@@ -13,9 +13,12 @@ namespace poplar::core {
 namespace {
 
 struct Touch {
-  std::uint32_t var, vertex;
+  std::uint32_t var, vertex, edge;
   Index begin, end;
+  bool repeated; // the elements stand in the field more than once
 };
+
+bool repeats(const Block &b) { return (b.n0 > 1 && b.s0 == 0) || (b.n1 > 1 && b.s1 == 0); }
 
 [[noreturn]] void throwRace(const GraphData &graph, std::uint32_t computeSet, const Touch &writer, const Touch &other, const char *does) {
   const Index begin = std::max(writer.begin, other.begin), end = std::min(writer.end, other.end);
@@ -27,33 +30,52 @@ struct Touch {
 template <class Wanted, class F> void forEachTouch(const GraphData &graph, std::uint32_t computeSet, Wanted &&wanted, F &&f) {
   for (std::uint32_t v : graph.computeSets[computeSet].vertices) {
     const VertexData &vertex = graph.vertices[v];
-    for (const Edge &edge : vertex.edges) {
+    for (std::uint32_t e = 0; e < vertex.edges.size(); ++e) {
+      const Edge &edge = vertex.edges[e];
       const bool writes = vertex.type->fields[edge.field].writes();
       for (std::uint32_t b = edge.firstBlock; b < edge.firstBlock + edge.numBlocks; ++b)
         if (wanted(graph.blocks[b], writes))
-          forEachInterval(graph.blocks[b], [&](Index begin, Index end) { f(Touch{graph.blocks[b].var, v, begin, end}); });
+          forEachInterval(graph.blocks[b], [&](Index begin, Index end) {
+            f(Touch{graph.blocks[b].var, v, e, begin, end, repeats(graph.blocks[b])});
+          });
     }
   }
 }
 
-/// Sorted by variable and begin; throws when two vertices write one element. Ranges of one vertex are joined, so that
-/// afterwards the ranges are disjoint.
+/// One field holds the element twice: which of its two values would be kept is nobody's to say.
+[[noreturn]] void throwAlias(const GraphData &graph, std::uint32_t computeSet, const Touch &twice, Index end) {
+  const VertexData &vertex = graph.vertices[twice.vertex];
+  throw graph_connection_error("compute set '" + graph.computeSets[computeSet].name + "': field '" +
+                               vertex.type->fields[vertex.edges[twice.edge].field].name + "' of " + graph.vertexName(twice.vertex) +
+                               " writes " + graph.elementName(twice.var, twice.begin, std::min(end, twice.end)) + " twice");
+}
+
+/// Sorted by variable and begin; throws when two vertices, or two elements of one field, write one element. Ranges of one
+/// vertex are joined, so that afterwards the ranges are disjoint.
 void joinWrites(const GraphData &graph, std::uint32_t computeSet, std::vector<Touch> &writes) {
   const auto before = [](const Touch &a, const Touch &b) { return std::tie(a.var, a.begin) < std::tie(b.var, b.begin); };
   if (!std::is_sorted(writes.begin(), writes.end(), before))
     std::sort(writes.begin(), writes.end(), before);
   std::size_t kept = 0;
+  Index ofLastEdge = 0; // where the latest range of the edge that the last range names ends
   for (const Touch &w : writes) {
+    if (w.repeated)
+      throwAlias(graph, computeSet, w, w.end);
     if (kept > 0 && writes[kept - 1].var == w.var && writes[kept - 1].end >= w.begin) {
       Touch &last = writes[kept - 1];
       if (last.vertex == w.vertex) {
+        if (last.edge == w.edge && ofLastEdge > w.begin)
+          throwAlias(graph, computeSet, w, ofLastEdge);
+        last.edge = w.edge;
         last.end = std::max(last.end, w.end);
+        ofLastEdge = w.end;
         continue;
       }
       if (last.end > w.begin)
         throwRace(graph, computeSet, last, w, "writes");
     }
     writes[kept++] = w;
+    ofLastEdge = w.end;
   }
   writes.resize(kept);
 }

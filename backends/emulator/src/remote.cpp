@@ -46,11 +46,11 @@ std::uint32_t ipuOf(const EngineData &engine, const std::map<std::uint32_t, Shar
   return known;
 }
 
-void requireRoom(const Target &target, std::uint64_t bytes, const std::string &who) {
-  const std::uint64_t there = target.getEmulatorModel().streamingBytesPerIpu;
+void requireRoom(const Target &target, std::uint64_t bytes, const std::string &who, unsigned ipus = 1) {
+  const std::uint64_t there = ipus * std::uint64_t(target.getEmulatorModel().streamingBytesPerIpu);
   if (bytes > there)
-    throw stream_memory_allocation_error(who + ": " + std::to_string(bytes) + " bytes of streaming memory needed, an IPU has " +
-                                         std::to_string(there));
+    throw stream_memory_allocation_error(who + ": " + std::to_string(bytes) + " bytes of streaming memory needed, " +
+                                         (ipus == 1 ? "an IPU has " : std::to_string(ipus) + " IPUs have ") + std::to_string(there));
 }
 
 double cyclesOf(const Target &target, const std::map<std::uint32_t, Share> &shares) {
@@ -127,6 +127,14 @@ void takeRemotes(EngineData &engine) {
     engine.remotes.emplace_back(bytes);
   }
   engine.remoteIpus.assign(engine.remotes.size(), noIpu);
+}
+
+void requireRoomForRemotes(const EngineData &engine) {
+  std::uint64_t all = 0;
+  for (const RemoteBuffer &b : engine.graph->remotes) {
+    all += std::uint64_t(b.elements) * b.repeats * b.type.size();
+    requireRoom(engine.graph->target, all, "the remote buffers up to '" + b.name + "'", engine.graph->target.getNumIPUs());
+  }
 }
 
 void runRemote(EngineData &engine, RemoteStep &step) {

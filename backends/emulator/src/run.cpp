@@ -181,6 +181,18 @@ void followDefined(EngineData &engine, std::uint32_t number, bool before) {
   op.kind == ProgramKind::WriteUndef ? elements.undefine(destination) : elements.define(destination);
 }
 
+/// What holds nothing on one replica holds nothing where it is copied to.
+void followCrossing(EngineData &engine, std::uint32_t number) {
+  if (!engine.undefined)
+    return;
+  std::vector<std::vector<bool>> sent;
+  for (const EngineData *replica : engine.replicas)
+    sent.push_back(replica->undefined->statesOf(replica->touched.at(number).first));
+  for (const auto &[from, to] : engine.crossings[engine.ops[number].number].replicas)
+    if (from < sent.size() && to < sent.size())
+      engine.replicas[to]->undefined->setStates(engine.replicas[to]->touched.at(number).second, sent[from]);
+}
+
 /// What one replica does on its own.
 void runLeaf(EngineData &engine, std::uint32_t number) {
   const Op &op = engine.ops[number];
@@ -238,6 +250,7 @@ void runOne(EngineData &engine, std::uint32_t number) {
   case ProgramKind::Abort:
     abortRun(op);
   case ProgramKind::CrossReplica:
+    followCrossing(engine, number);
     return runCrossing(engine, op.number);
   case ProgramKind::AssumeEqual:
     return requireEqual(engine, op.number);

@@ -58,16 +58,22 @@ void UndefinedElements::fail(std::uint32_t var, Index at, const std::string &use
   throw application_runtime_error(user + " reads " + graph_.elementName(var, at, at + 1) + ", which nothing was written to since WriteUndef");
 }
 
-void UndefinedElements::copy(const std::vector<Block> &from, const std::vector<Block> &to) {
-  std::vector<bool> values;
-  for (const Block &block : from)
-    forEachElement(block, [&](Index at) { values.push_back(!undefined_[block.var].empty() && undefined_[block.var][std::size_t(at)]); });
-  if (std::find(values.begin(), values.end(), true) == values.end())
-    return define(to);
-  undefine(to);
+std::vector<bool> UndefinedElements::statesOf(const std::vector<Block> &blocks) const {
+  std::vector<bool> states;
+  for (const Block &block : blocks)
+    forEachElement(block, [&](Index at) { states.push_back(!undefined_[block.var].empty() && undefined_[block.var][std::size_t(at)]); });
+  if (std::find(states.begin(), states.end(), true) == states.end())
+    states.clear();
+  return states;
+}
+
+void UndefinedElements::setStates(const std::vector<Block> &blocks, const std::vector<bool> &states) {
+  if (states.empty())
+    return define(blocks);
+  undefine(blocks);
   std::size_t i = 0;
-  for (const Block &block : to)
-    forEachElement(block, [&](Index at) { undefined_[block.var][std::size_t(at)] = values[i++]; });
+  for (const Block &block : blocks)
+    forEachElement(block, [&](Index at) { undefined_[block.var][std::size_t(at)] = states[i++]; });
 }
 
 void UndefinedElements::beforeStep(const Superstep &step) const {

@@ -27,7 +27,10 @@ public:
       if (const Index at = firstIn(block); at >= 0)
         fail(block.var, at, user());
   }
-  void copy(const std::vector<Block> &from, const std::vector<Block> &to);
+  void copy(const std::vector<Block> &from, const std::vector<Block> &to) { setStates(to, statesOf(from)); }
+  /// Whether each element of the blocks holds nothing, in their order; empty where all hold something.
+  std::vector<bool> statesOf(const std::vector<Block> &blocks) const;
+  void setStates(const std::vector<Block> &blocks, const std::vector<bool> &states);
   void beforeStep(const Superstep &step) const;
   void afterStep(const Superstep &step);
   void clear();

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from checkpoints import assert_checkpoints_change_the_order_of_sums_only
 from cpu_projects import data, opened
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,18 +32,8 @@ def program_of(make, loss="ce_mean_membrane"):
 def test_checkpoints_change_the_order_of_sums_only(make):
     program = program_of(make, "ce_max_membrane" if make is recurrent else "ce_mean_membrane")
     inputs, labels = data(program, STEPS, BATCH)
-    found = []
     with opened(program) as engine:
-        for segment in (0, 1, 3, 4, STEPS + 5):
-            engine._segment = lambda steps, batch, segment=segment: segment
-            loss = engine.train_batch(inputs, labels, 0.0)
-            found.append((loss, engine.gradients(), engine.forward(inputs, {})))
-    for loss, gradients, records in found[1:]:
-        assert loss == found[0][0]
-        for name, gradient in found[0][1].items():
-            np.testing.assert_allclose(gradients[name], gradient, atol=1e-6 * np.abs(gradient).max())
-        for name, record in found[0][2].items():
-            np.testing.assert_array_equal(records[name], record)
+        assert_checkpoints_change_the_order_of_sums_only(engine, inputs, labels, (0, 1, 3, 4, STEPS + 5), 1e-6)
 
 
 @given(

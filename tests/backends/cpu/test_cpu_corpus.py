@@ -13,11 +13,10 @@ from snnc.compiler.lower import lower
 from snnc.frontends.load import load
 
 ONNX = [n for n in test_onnx_corpus.GOOD if n != "bad_snn_tanh_dyn"]
-FLAGS = ("-O0",)
 
 
 def compare(program, runs):
-    with opened(program, flags=FLAGS) as engine:
+    with opened(program) as engine:
         session, reference = Session(engine, program), Session(ReferenceEngine(program), program)
         for feeds, states in runs:
             found, wanted = session.run(feeds, states), reference.run(feeds, states)

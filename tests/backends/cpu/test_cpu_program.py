@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cpu_projects import QUICK, assert_same_records, assert_same_training, data, opened, wide
+from cpu_projects import LEVEL, assert_same_records, assert_same_training, data, opened, wide
 from indexed_nets import choosing, convolutional, pooled, sparse_recurrent
 from nets import delayed, learnable, recurrent
 
@@ -127,10 +127,10 @@ def test_sessions_of_one_process_run_at_the_same_time_from_several_threads():
             np.testing.assert_array_equal(found[1][name], value)
 
 
-@pytest.mark.parametrize("flags", [("-fno-openmp",), ("-fno-openmp", "-DSNNC_SERIAL")])
-def test_other_kinds_of_threads_give_the_same_bits(flags):
+@pytest.mark.parametrize("made", [(), ("-DSNNC_SERIAL",)])
+def test_other_kinds_of_threads_give_the_same_bits(made):
     program = program_of(recurrent)
-    with opened(program) as usual, opened(program, flags=(*QUICK, *flags)) as other:
+    with opened(program) as usual, opened(program, made=made) as other:
         wanted, found = train(usual, program), train(other, program)
         for name, value in wanted.items():
             np.testing.assert_array_equal(found[name], value)
@@ -190,7 +190,7 @@ def test_an_unreadable_folder_is_an_error_not_a_crash(tmp_path):
     from snnc.backends.native import NativeSession
 
     folder = emit_cpu(program_of(recurrent), tmp_path / "project")
-    library = build_cpu(folder, QUICK)
+    library = build_cpu(folder, level=LEVEL)
     with pytest.raises(NativeError, match="cannot be opened"):
         NativeSession(library, tmp_path)
     (folder / "weights.safetensors").write_bytes(b"")
@@ -211,11 +211,11 @@ def test_sanitizers_find_nothing(tmp_path, root, library):
     place = subprocess.run([compiler, f"-print-file-name={library}"], capture_output=True, text=True, check=True).stdout.strip()
     if not Path(place).exists():
         pytest.skip(f"{library} is not installed")
-    flags = (*QUICK, SANITIZERS[library], "-fno-sanitize-recover=all", "-fno-openmp")
+    flags = (SANITIZERS[library], "-fno-sanitize-recover=all")
     arguments = []
     for make in (delayed, sparse_recurrent, convolutional, pooled, choosing, windowed):
         folder = emit_cpu(program_of(make), tmp_path / make.__name__)
-        arguments += [str(folder), str(build_cpu(folder, flags))]
+        arguments += [str(folder), str(build_cpu(folder, flags, "-O1", ()))]
     options = {"ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "halt_on_error=1", "OPENBLAS_NUM_THREADS": "1", "LD_PRELOAD": place}
     found = subprocess.run(
         [sys.executable, str(root / "tests" / "backends" / "cpu_sanitized.py"), *arguments],
@@ -250,7 +250,7 @@ def test_training_after_an_error_goes_on():
 def test_a_project_opened_again_holds_its_weights(tmp_path):
     program = program_of(recurrent)
     folder = emit_cpu(program, tmp_path / "project", steps=4, batch=2)
-    library = build_cpu(folder, QUICK)
+    library = build_cpu(folder, level=LEVEL)
     engine = CpuEngine(library, folder)
     assert engine.session.tensors["x0"].shape == (4, 2, 6)
     for name, parameter in program.parameters.items():

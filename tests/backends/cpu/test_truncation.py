@@ -43,17 +43,9 @@ def by_torch(program, x, labels, every):
     """Loss and gradients by label, of the network written down again."""
     torch = pytest.importorskip("torch")
 
-    class Spike(torch.autograd.Function):
-        @staticmethod
-        def forward(context, v):
-            context.save_for_backward(v)
-            return (v > 0).to(v.dtype)
+    from torch_spikes import fast_sigmoid_spike
 
-        @staticmethod
-        def backward(context, gradient):
-            (v,) = context.saved_tensors
-            return gradient / (1 + 25 * v.abs()) ** 2
-
+    spike = fast_sigmoid_spike()
     weights = {
         p.label: torch.tensor(p.value.astype(np.float64), requires_grad=True) for p in program.parameters.values() if p.value.ndim == 2
     }
@@ -67,7 +59,7 @@ def by_torch(program, x, labels, every):
         if every and t % every == 0:
             v, s, m = v.detach(), s.detach(), m.detach()
         v = keep * v - s.detach() + x[t] @ into.T + s @ loop.T
-        s = Spike.apply(v - 1)
+        s = spike(v - 1)
         m = late * m + s @ out.T
         shown.append(m)
     loss = torch.nn.functional.cross_entropy(torch.stack(shown).mean(0), torch.tensor(labels))

@@ -38,8 +38,9 @@ def test_records_and_training_steps_equal_those_of_the_reference(make, architect
     folder = emit_cuda(program, tmp_path / "project")
     library = build_cuda(folder, architecture)
     trained = []
-    for team_blocks, tile in ((None, None), (1, 1), (2, 8), (16, 8)):
+    for team_blocks, tile, clusters in ((None, None, 1), (1, 1, 1), (2, 8, 1), (2, 8, 0), (8, 1, 1), (16, 8, 1), (16, 8, 0)):
         engine = CudaEngine(library, folder, team_blocks, tile)
+        engine._setting("clusters", clusters)
         inputs, _ = data(program, 20, 37)
         assert_same_records(engine.forward(inputs, {}), ReferenceEngine(program).forward(inputs, {}))
         assert_same_training(engine, program)
@@ -68,7 +69,7 @@ def test_checkpoints_events_and_rounded_factors_are_those_of_the_check_on_the_pr
     """What the fibers show of segments, events and fragments holds on a device; tensor cores may add in another order."""
     program = lower(recurrent(np.random.default_rng(3)), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-2), loss_output="y")
     inputs, labels = data(program, 20, 37)
-    for precision, tolerance in (("float32", 1e-5), ("bfloat16", 1e-3)):
+    for precision, tolerance in (("float32", 1e-5), ("bfloat16", 1e-3), ("float16", 1e-3)):
         folder = emit_cuda(program, tmp_path / precision, precision=precision)
         found = []
         for library in (build_cuda(folder, architecture), build_host_check(folder)):
@@ -81,6 +82,44 @@ def test_checkpoints_events_and_rounded_factors_are_those_of_the_check_on_the_pr
         for name, gradient in found[-1].items():
             for other in found[:-1]:
                 assert np.linalg.norm(other[name] - gradient) <= tolerance * np.linalg.norm(gradient), (precision, name)
+
+
+@pytest.mark.parametrize("kind", ["spikes", "values"])
+def test_batches_that_are_sent_ahead_are_those_that_are_set(kind, architecture, tmp_path):
+    """Copies of 6 MB beside kernels, the same bits however often: a copy that came too late or too early would change them."""
+    program = lower(dense(np.random.default_rng(3), 700, 64, kind=kind), loss=parse_loss("ce_rate"), optimizer=Adam(1e-2))
+    folder = emit_cuda(program, tmp_path / "project")
+    batches = [data(program, 50, 43, seed=seed) for seed in range(3)]
+    order = [batches[i % 3] for i in range(30)]
+    found = []
+    for ahead in (True, False):
+        engine = CudaEngine(build_cuda(folder, architecture), folder)
+        losses = []
+        for now, following in zip(order, [*order[1:], None], strict=True):
+            if ahead and following is not None:
+                engine.offer(*following)
+            losses.append(engine.train_batch(*now, 1e-3))
+        assert engine.profile()["sent_ahead"] == (29 if ahead else 0)
+        found.append((losses, engine.get_parameters()))
+        engine.close()
+    assert found[0][0] == found[1][0]
+    for name, value in found[0][1].items():
+        np.testing.assert_array_equal(found[1][1][name], value, err_msg=name)
+
+
+def test_a_step_has_the_same_bits_a_hundred_times(architecture, tmp_path):
+    program = lower(recurrent(np.random.default_rng(3)), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-2), loss_output="y")
+    folder = emit_cuda(program, tmp_path / "project")
+    inputs, labels = data(program, 50, 64)
+    engine = CudaEngine(build_cuda(folder, architecture), folder, 4, 8)
+    wanted = None
+    for _ in range(100):
+        engine.train_batch(inputs, labels, 0.0)
+        found = engine.gradients()
+        wanted = wanted or found
+        for name, value in wanted.items():
+            np.testing.assert_array_equal(found[name], value, err_msg=name)
+    engine.close()
 
 
 def test_events_on_the_device_are_the_dense_array(architecture, tmp_path):

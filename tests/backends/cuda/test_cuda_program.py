@@ -80,6 +80,20 @@ def test_lists_longer_than_a_warp_holds_go_on_with_the_next_words():
             np.testing.assert_allclose(engine.gradients()[name], gradient, atol=1e-4 * np.abs(gradient).max(), err_msg=name)
 
 
+def test_rows_that_are_read_once_for_all_samples_are_the_bits_of_lists():
+    """Nine of ten inputs fire in half of the samples: their tile of eight reads rows together, a tile of one by lists."""
+    program = many_inputs()
+    inputs, target = data(program, 3, 16, density=0.9)
+    inputs["x0"][:, 8:] *= np.random.default_rng(5).random(inputs["x0"][:, 8:].shape) < 0.1
+    found = []
+    for tile in (1, 8):
+        with opened(program, 1, tile) as engine:
+            assert_same_records(engine.forward(inputs, {}), ReferenceEngine(program).forward(inputs, {}))
+            found.append((engine.train_batch(inputs, target, 0.0), engine.gradients()))
+    assert found[0][0] == found[1][0]
+    assert_equal_bits(found[0][1], found[1][1])
+
+
 def test_single_steps_are_those_of_the_whole_sequence():
     program = lower(delayed(np.random.default_rng(3)))
     inputs, _ = data(program, 8, 3)
@@ -201,6 +215,7 @@ class _Driver:
         return 0
 
     def cuDeviceGet(self, place, index):
+        place._obj.value = index
         return 0
 
     def cuDeviceGetAttribute(self, place, attribute, index):
@@ -224,6 +239,19 @@ def test_a_device_that_cannot_be_used_is_refused(monkeypatch, count, numbers, sa
     monkeypatch.setenv(device.DEVICE, "1")
     with pytest.raises(GpuMissingError, match="finds 1 devices, from 0"):
         device.first_device()
+
+
+def test_processes_of_torchrun_open_on_devices_of_their_own(monkeypatch):
+    monkeypatch.delenv(device.DEVICE, raising=False)
+    monkeypatch.setenv(device.LOCAL_RANK, "2")
+    for count, wanted in ((4, 2), (1, 0)):
+        monkeypatch.setattr(ctypes, "CDLL", lambda name, count=count: _Driver(count, (9, 0)))
+        assert device.first_device().number == wanted
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: _Driver(2, (9, 0)))
+    with pytest.raises(GpuMissingError, match=r"LOCAL_RANK is '2'; .* 2 devices"):
+        device.first_device()
+    monkeypatch.setenv(device.DEVICE, "1")
+    assert device.first_device().number == 1
 
 
 def test_without_nvcc_the_message_says_what_was_looked_for(monkeypatch):

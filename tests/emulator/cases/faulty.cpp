@@ -107,3 +107,67 @@ public:
       p[i] = 1;
   }
 };
+
+/// Writes one element wherever it is told.
+template <VectorLayout L> class Poke : public Vertex {
+public:
+  Output<Vector<float, L, 8>> out;
+  int at;
+  void compute() { *(&out[0] + at) = 1; }
+};
+template class Poke<VectorLayout::SPAN>;
+template class Poke<VectorLayout::SHORT_SPAN>;
+template class Poke<VectorLayout::ONE_PTR>;
+template class Poke<VectorLayout::COMPACT_PTR>;
+template class Poke<VectorLayout::SCALED_PTR32>;
+template class Poke<VectorLayout::SCALED_PTR64>;
+template class Poke<VectorLayout::SCALED_PTR128>;
+
+class PokeRow : public Vertex {
+public:
+  Vector<Output<Vector<half, VectorLayout::ONE_PTR>>> rows;
+  int row, at;
+  void compute() { *(&rows[unsigned(row)][0] + at) = half(1); }
+};
+
+template <VectorListLayout L> class PokeList : public Vertex {
+public:
+  InOut<VectorList<float, L>> rows;
+  int row, at;
+  void compute() { *(&rows[unsigned(row)][0] + at) = 1; }
+};
+template class PokeList<VectorListLayout::DELTAN>;
+template class PokeList<VectorListLayout::COMPACT_DELTAN>;
+
+class PokeScalar : public Vertex {
+public:
+  Output<int> out;
+  Input<int> in;
+  int at;
+  bool meddle;
+  bool compute() {
+    *(&*out + at) = 1;
+    if (meddle)
+      const_cast<int &>(*in) = 3;
+    return true;
+  }
+};
+
+class Bits : public Vertex {
+public:
+  InOut<Vector<int>> data;
+  void compute() {
+    for (int &x : data)
+      x ^= 1;
+  }
+};
+
+class Until : public Vertex {
+public:
+  InOut<int> left;
+  Output<bool> more;
+  void compute() {
+    left = *left - 1;
+    more = *left > 0;
+  }
+};

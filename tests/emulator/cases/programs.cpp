@@ -234,7 +234,7 @@ void printing() {
   World w;
   const Tensor v2 = w.variable(FLOAT, {4}, "v2"), matrix = w.variable(INT, {2, 3}, "m"), big = w.variable(INT, {2000}, "big");
   const Tensor one = w.variable(BOOL, {}, "one"), wide = w.variable(INT, {30}, "wide");
-  w.graph.setInitialValue(v2, std::vector<float>{7, 6, 4.5, 2.5});
+  w.graph.setInitialValue<float>(v2, {7, 6, 4.5, 2.5});
   w.graph.setInitialValue(matrix, std::vector<int>{10, 11, 12, 20, 21, 22});
   w.graph.setInitialValue(one, true);
   Engine e(w.graph, Sequence(PrintTensor(v2), PrintTensor("v4-1", matrix[0]), PrintTensor("m", matrix), PrintTensor("big", big),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import snnc
 from snnc.backends.cpu.memory import predicted_bytes
@@ -15,7 +15,7 @@ from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE, Dense,
 from snnc.compiler.graph import Array
 from snnc.compiler.plan import Precision
 from snnc.compiling import as_graph, compile_to_folder
-from snnc.options import options
+from snnc.options import PRECISIONS, options
 
 VERSIONS = ("snnc",)
 
@@ -65,7 +65,7 @@ class Engine:
 
 
 def _precision(mode: str) -> Precision:
-    return "bfloat16" if mode == "bfloat16" else "float32"
+    return cast(Precision, mode) if mode in PRECISIONS else "float32"
 
 
 def _placed(x: Array, device: str) -> Any:

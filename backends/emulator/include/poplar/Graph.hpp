@@ -166,11 +166,17 @@ public:
     setInitialValues(field, toHostValues(ArrayRef<T>(values)));
   }
   template <class T> void setInitialValue(const FieldRef &field, ArrayRef<T> values) { setInitialValues(field, toHostValues(values)); }
+  template <class T> void setInitialValue(const FieldRef &field, std::initializer_list<T> values) {
+    setInitialValues(field, toHostValues(ArrayRef<T>(values.begin(), values.size())));
+  }
   void setInitialValue(const Tensor &tensor, HostValue value) { setInitialValues(tensor, {value}); }
   template <class T> void setInitialValue(const Tensor &tensor, const std::vector<T> &values) {
     setInitialValues(tensor, toHostValues(ArrayRef<T>(values)));
   }
   template <class T> void setInitialValue(const Tensor &tensor, ArrayRef<T> values) { setInitialValues(tensor, toHostValues(values)); }
+  template <class T> void setInitialValue(const Tensor &tensor, std::initializer_list<T> values) {
+    setInitialValues(tensor, toHostValues(ArrayRef<T>(values.begin(), values.size())));
+  }
 
   /// Worker cycles of a Vertex, tile cycles of a MultiVertex.
   void setPerfEstimate(const VertexRef &vertex, std::uint64_t cycles, std::uint64_t flops = 0);

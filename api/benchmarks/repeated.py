@@ -1,4 +1,4 @@
-"""A row at another clock: where nothing but the clock differs, so does nothing but the milliseconds."""
+"""Rows that repeat one: the same network under another name, or a machine of which nothing but the clock differs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from snnc.benchmarks.nets import same_network
 from snnc.benchmarks.suites import Task
 from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
 
 _MILLISECONDS: Final = ("step_ms", "predicted_ms", "predicted_ms_full")
+
+
+def repeated(rows: Sequence[dict[str, Any]], task: Task) -> dict[str, Any] | None:
+    """Return the row of `task` where one of `rows` tells it, by its network or by its clock; None where it has to be measured."""
+    return _of_the_same_network(rows, task) or at_another_clock(rows, task)
+
+
+def _of_the_same_network(rows: Sequence[dict[str, Any]], task: Task) -> dict[str, Any] | None:
+    if task.target is not None:
+        return None
+    same = (same_network(task.net), task.strategy)
+    for row in rows:
+        if row["net"] != task.net and (same_network(row["net"]), row["strategy"]) == same:
+            return row | {"net": task.net, "same_plan_as": row["net"]}
+    return None
 
 
 def at_another_clock(rows: Sequence[dict[str, Any]], task: Task) -> dict[str, Any] | None:

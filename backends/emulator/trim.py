@@ -1,0 +1,74 @@
+"""Keeps the cache small: of what can be built again, what was used least recently goes."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+KINDS: Final = ("precompiled-*", "object-*", "project-*", "cpu-*", "cuda-*", "codelets/[!.]*", "programs/[!.]*")
+"""What is used right after it was asked for, and built again where it is missing. The emulator's own libraries are kept."""
+LIMIT: Final = 2_000_000_000
+"""Bytes that the cache may hold of these."""
+GRACE: Final = 3600.0
+"""Seconds in which what was used is left alone, whatever the limit: another process may be about to read it. One looks no more often."""
+_STAMP: Final = ".trimmed"
+
+
+def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
+    """Delete what was used least recently as long as the cache holds more than `limit`, and what ended builds left; return their names.
+
+    Parameters
+    ----------
+    cache
+        The folder; a folder in it was last used when it was last changed (see `toolchain.kept`).
+    limit
+        Bytes.
+    grace
+        Seconds for which everything is left where it is after it was used.
+    """
+    stamp, now = cache / _STAMP, time.time()
+    if stamp.exists() and now - stamp.stat().st_mtime < grace:
+        return []
+    stamp.touch()
+    waste = [(path, _used(path)) for folder in ("", "codelets", "programs") for path in (cache / folder).glob(".*-*") if path.is_dir()]
+    found = sorted((_used(path), path, _bytes(path)) for kind in KINDS for path in cache.glob(kind))
+    excess = sum(size for _, _, size in found) - limit
+    gone = [path for path, used in waste if now - used >= grace]
+    for used, path, size in found:
+        if excess <= 0 or now - used < grace:
+            break
+        excess -= size
+        gone.append(path)
+    for path in gone:
+        _remove(path)
+    return [path.name for path in gone]
+
+
+def _used(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:  # another process deletes it too
+        return time.time()
+
+
+def _bytes(folder: Path) -> int:
+    return sum(_sizes(folder))
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            yield path.lstat().st_size
+
+
+def _remove(folder: Path) -> None:
+    """Take the folder out of sight at once, so that nobody finds half of it; then delete it."""
+    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    with suppress(OSError):  # another process was faster
+        folder.rename(aside / "gone")
+    shutil.rmtree(aside, ignore_errors=True)

@@ -1,0 +1,139 @@
+"""Emitted projects that take any number of steps and samples, for the processor and for GPUs: texts, tables, values, what they are."""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+import numpy as np
+
+from snnc.backends.names import c_string, comment_text
+from snnc.backends.native import ABI_VERSION, PROJECT_FORMAT, SHARED_SOURCES
+from snnc.backends.project import Chunk, whole_folder, write_file
+from snnc.backends.safetensors_file import safetensors
+from snnc.compiler.graph import Array
+from snnc.compiler.step_program import StepProgram
+
+_STEPS: Final = 100
+_BATCH: Final = 32
+"""What a session starts with where nobody said; it takes any other."""
+
+
+@dataclass(frozen=True)
+class MemoryNeeds:
+    """What ``project.json`` tells of a sequence's memory, in bytes.
+
+    Attributes
+    ----------
+    per_step
+        Of a step and sample where nothing is kept between checkpoints only.
+    parts
+        ``fixed``; ``history`` of a step and sample that checkpoints can spare; ``checkpoint`` of a sample; ``record`` of a step and
+        sample; ``listed`` neurons, whose spikes are listed.
+    """
+
+    per_step: int
+    parts: Mapping[str, int]
+
+
+def session_sizes(program: StepProgram, steps: int | None, batch: int | None) -> dict[str, int]:
+    """Return what a session starts with."""
+    return {"steps": steps or program.steps or _STEPS, "batch": batch or _BATCH}
+
+
+def initial_values(program: StepProgram) -> dict[str, Array]:
+    """Return parameters, initial states of a sample, and the learning rate, by their ABI names."""
+    found: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in program.parameters.items()}
+    for population in program.populations:
+        for state, value in zip(population.kernel.states, population.initial, strict=True):
+            name = f"{population.id}_{state}"
+            size = math.prod(program.buffers[name].shape)
+            found[f"{name}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), (size,))
+    if program.optimizer is not None:
+        found["lr"] = np.array([program.optimizer.lr], dtype=np.float32)
+    return found
+
+
+def rendered(context: Mapping[str, Any], target: str, names: Iterable[str]) -> dict[str, str]:
+    """Return the text files of a target: those called `names`, those of the ABI, the loss and the optimizer."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(str(importlib.resources.files("snnc.templates"))),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"comment": comment_text, "c_string": c_string}
+    paths = {**{n: f"common/{n}" for n in SHARED_SOURCES}, **{n: f"{target}/{n}" for n in names}}
+    if context["training"]:
+        paths |= {"cross_entropy.hpp": f"{target}/cross_entropy.hpp", "loss.hpp": f"{target}/loss_{context['loss']['name']}.hpp"}
+        paths |= {"optimizer.hpp": f"{target}/optimizer_{context['optimizer']['name']}.hpp"}
+    return {name: environment.get_template(f"{path}.jinja").render(context) for name, path in paths.items()}
+
+
+def write_sized_project(
+    folder: Path,
+    program: StepProgram,
+    target: str,
+    sizes: Mapping[str, int],
+    texts: Mapping[str, str],
+    tables: Iterable[Chunk],
+    values: Mapping[str, Array],
+    memory: MemoryNeeds,
+) -> Path:
+    """Write a project to `folder`, whole or not at all.
+
+    Parameters
+    ----------
+    folder
+        Where.
+    program, target
+        What was emitted, and for what.
+    sizes, texts, tables, values
+        Of :func:`session_sizes` and :func:`rendered`; the pieces of ``tables.bin``; and of :func:`initial_values`.
+    memory
+        What a sequence takes.
+
+    Raises
+    ------
+    OutputFolderError
+        The folder cannot be written.
+    """
+    files: dict[str, Iterable[Chunk]] = {name: (text.encode(),) for name, text in texts.items()}
+    files |= {"tables.bin": tables, "weights.safetensors": safetensors(values)}
+    with whole_folder(folder) as beside:
+        digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
+        description = _description(program, target, sizes, memory) | {"files": digests}
+        write_file(beside / "project.json", (json.dumps(description, indent=1).encode(),))
+    return folder
+
+
+def _description(program: StepProgram, target: str, sizes: Mapping[str, int], memory: MemoryNeeds) -> dict[str, Any]:
+    """``project.json``: what the folder is, and which ABI tensor stands for what."""
+    learned = {u.parameter for u in program.update}
+    return {
+        "format": PROJECT_FORMAT,
+        "abi": ABI_VERSION,
+        "kind": target,
+        "name": program.name,
+        "target": target,
+        **sizes,
+        "fixed_steps": program.steps,
+        "bytes_per_step": memory.per_step,
+        "memory": dict(memory.parts),
+        "training": program.optimizer is not None,
+        "inputs": [{"label": i.label, "tensor": i.id, "shape": list(i.shape), "static": i.static} for i in program.inputs],
+        "outputs": [{"id": o.id, "label": o.label, "tensor": o.record, "shape": list(o.shape)} for o in program.outputs],
+        "parameters": [
+            {"label": p.label, "tensor": p.name, "shape": list(p.value.shape), "learned": p.name in learned}
+            for p in program.parameters.values()
+        ],
+        "state_inputs": [{"label": label, "population": ref.node, "name": ref.name} for label, ref in program.state_inputs.items()],
+    }

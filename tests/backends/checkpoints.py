@@ -1,0 +1,18 @@
+"""What every engine owes that keeps histories between checkpoints only."""
+
+import numpy as np
+
+
+def assert_checkpoints_change_the_order_of_sums_only(engine, inputs, labels, segments, tolerance):
+    """Training steps in segments of these lengths (0: whole): equal losses and records, gradients within `tolerance` of the largest."""
+    found = []
+    for segment in segments:
+        engine._segment = lambda steps, batch, segment=segment: segment
+        loss = engine.train_batch(inputs, labels, 0.0)
+        found.append((loss, engine.gradients(), engine.forward(inputs, {})))
+    for loss, gradients, records in found[1:]:
+        assert loss == found[0][0]
+        for name, gradient in found[0][1].items():
+            np.testing.assert_allclose(gradients[name], gradient, atol=tolerance * np.abs(gradient).max(), err_msg=name)
+        for name, record in found[0][2].items():
+            np.testing.assert_array_equal(records[name], record, err_msg=name)
