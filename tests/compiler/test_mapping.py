@@ -232,16 +232,20 @@ def test_an_event_costs_what_its_sweeps_read(columns: int) -> None:
     assert worker_cycles(cost, events=3, columns=columns) == 3 * event_by_walking_its_columns(columns, 5, 2, 2)
 
 
+@pytest.mark.parametrize("paired", [False, True])
 @pytest.mark.parametrize("parts", range(1, 7))
 @pytest.mark.parametrize("total", range(6, 30))
-def test_samples_are_cut_in_twos_where_their_number_is_even(total: int, parts: int) -> None:
-    cut = list(split_samples(total, parts))
+def test_samples_are_cut_in_twos_where_their_number_is_even_or_where_that_makes_no_part_larger(
+    total: int, parts: int, paired: bool
+) -> None:
+    cut = list(split_samples(total, parts, paired=paired))
     assert [first for first, _ in cut] == [sum(count for _, count in cut[:n]) for n in range(parts)]
     assert sum(count for _, count in cut) == total
     counts = [count for _, count in cut]
-    assert max(counts) == largest_share(total, parts)
+    assert max(counts) == largest_share(total, parts, paired=paired)
     assert min(counts) > 0
-    if total % 2 == 0 and 2 * parts <= total:
+    assert paired or max(counts) == -(-total // parts)
+    if total % 2 == 0 and total >= 2 * parts and (paired or -(-total // parts) % 2 == 0):
         assert all(first % 2 == 0 for first, _ in cut)
         assert max(counts) - min(counts) in (0, 2)
     else:
