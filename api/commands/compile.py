@@ -106,7 +106,8 @@ def compile_(
     from snnc.converting import ConversionRequest, graph_for
     from snnc.errors import CommandLineError
     from snnc.estimating import estimate_graph
-    from snnc.options import options
+    from snnc.memory_estimate import estimate_memory
+    from snnc.options import CPU, CUDA, options
     from snnc.summary import as_data, as_text, graph_data
 
     start = time.perf_counter()
@@ -145,6 +146,11 @@ def compile_(
         return
     for text in graph.assumptions:
         note(f"note: {text}")
+    if estimate_only and chosen.target in (CPU, CUDA) and strategy == "snnc" and activity is None:
+        with working("estimating"):
+            needed = estimate_memory(graph, chosen)
+        result_json(needed.to_data()) if as_json else result(needed.text())
+        return
     if estimate_only:
         with working("planning"):
             found = estimate_graph(graph, chosen, data, activity=activity, strategy=strategy, start=start)

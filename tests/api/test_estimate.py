@@ -72,6 +72,23 @@ def test_estimate_only_prints_one_object_and_writes_nothing(model, capsys):
     assert os.listdir() == [model]
 
 
+def test_the_memory_of_a_gpus_program_is_predicted_for_each_precision(model, capsys):
+    def predicted(precision, *more):
+        sizes = ("--steps", 400, "--batch", 8, "--loss", "ce_mean_membrane")
+        assert run(model, "--estimate-only", "--json", "--target", "cuda", "--precision", precision, *sizes, *more) == 0
+        return json.loads(capsys.readouterr().out)
+
+    exact, half = predicted("float32"), predicted("float16")
+    assert 0 < half["bytes"] < exact["bytes"]
+    assert half["segment"] is None
+    bounded = predicted("float16", "--memory", half["bytes"] - 1)
+    assert bounded["bytes"] < half["bytes"]
+    assert 0 < bounded["segment"] < 400
+    assert run(model, "--estimate-only", "--target", "cpu", "--steps", 9) == 0
+    assert "MiB for a forward pass, predicted (cpu, float32; 9 steps" in capsys.readouterr().out
+    assert os.listdir() == [model]
+
+
 def test_the_text_form_is_the_plan_with_its_bounds(model, capsys):
     assert run(model, "--estimate-only", "--steps", 9) == 0
     out = capsys.readouterr().out
