@@ -11,7 +11,7 @@ from snnc.compiler.mapping.errors import BaselineTooBigError, Knob, TooBigError
 from snnc.compiler.mapping.knobs import Attempt, find_knobs
 from snnc.compiler.mapping.lifetimes import fullest, stages_of
 from snnc.compiler.mapping.memory import Memory, largest_category
-from snnc.compiler.mapping.network import Layer
+from snnc.compiler.mapping.network import Layer, Source
 from snnc.compiler.mapping.placement import Placement, each_once, placements
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.request import Request
@@ -44,15 +44,17 @@ def too_big(problem: Problem, misfit: tuple[int, Layout, Memory] | None, again: 
         owners = [layer for layer in problem.network.layers if layout.range_of(layer).replica_of(tile) is not None]
         label = owners[0].label if owners else ""
         who = f"tile {tile}" + (f" (layer {label!r})" if owners else _relayed(layout, tile))
+        what = _what(layout, tile, category)
     else:
         layer, neurons, phase, held = _closest(problem)
         label, needed = layer.label, sum(held.values())
         category, size = max(held.items(), key=lambda item: item[1])
         who = f"each tile of layer {label!r} ({neurons} of {layer.neurons} neurons on a tile)"
+        what = _WHAT[category]
     knobs = find_knobs(again[0], needed, again[1]) if again is not None else ()
     return TooBigError(
         f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes and has {there:,} (in {phase!r}). "
-        f"Most of it, {size:,} bytes, is {_WHAT[category]}.{_advice(problem, knobs) if again is not None else ''}",
+        f"Most of it, {size:,} bytes, is {what}.{_advice(problem, knobs) if again is not None else ''}",
         needed=needed,
         available=there,
         tile=tile,
@@ -82,13 +84,24 @@ def _advice(problem: Problem, knobs: tuple[Knob, ...]) -> str:
     return f" {start}: {'; '.join(found)}."
 
 
-def _relayed(layout: Layout, tile: int) -> str:
-    """Name the source whose samples take most of a tile without blocks, or the losses there."""
+def _what(layout: Layout, tile: int, category: str) -> str:
+    """Name what takes most of a tile."""
+    source = _most_relayed(layout, tile) if category == "relays" else None
+    return _WHAT[category] if source is None or source.kind == "spikes" else "values of all steps"
+
+
+def _most_relayed(layout: Layout, tile: int) -> Source | None:
+    """The source whose samples take most of a tile."""
     sizes = layout.problem.store_sizes
     held = {source: sizes[source] * r.samples for source, relays in layout.relays.items() for r in relays if r.tile == tile}
-    if not held:
+    return max(held, key=lambda s: held[s], default=None)
+
+
+def _relayed(layout: Layout, tile: int) -> str:
+    """Name the source whose samples take most of a tile without blocks, or the losses there."""
+    source = _most_relayed(layout, tile)
+    if source is None:
         return " (losses of samples)" if tile in layout.loss_tiles else ""
-    source = max(held, key=lambda s: held[s])
     layer = layout.problem.by_id.get(source.owner)
     return f" (relays of {'input ' + source.owner if layer is None else f'layer {layer.label!r}'})"
 
@@ -117,12 +130,12 @@ def _closest(problem: Problem) -> tuple[Layer, int, str, dict[str, int]]:
 def baseline_too_big(problem: Problem, strategy: str, misfit: tuple[int, Layout, Memory] | None) -> BaselineTooBigError:
     """Say how many bytes the form of a baseline needs that misses by least."""
     assert misfit is not None, "a baseline has one form at least, and none fits"
-    needed, _, memory = misfit
+    needed, layout, memory = misfit
     tile = memory.tile
     name, size = largest_category(memory.at_peak, tile)
     return BaselineTooBigError(
         f"the network does not fit on {problem.target.name} by the strategy {strategy!r}: tile {tile} needs {needed:,} bytes and has "
-        f"{problem.target.tile_bytes:,} (in {memory.phase_of(tile)!r}). Most of it, {size:,} bytes, is {_WHAT[name]}. "
+        f"{problem.target.tile_bytes:,} (in {memory.phase_of(tile)!r}). Most of it, {size:,} bytes, is {_what(layout, tile, name)}. "
         "Try the strategy 'snnc'.",
         needed,
     )

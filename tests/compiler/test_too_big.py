@@ -13,6 +13,8 @@ import pytest
 from test_mapping_nets import Wire, program, w1
 from wide import sampled
 
+import snnc
+from snnc.compiler.lower import lower
 from snnc.compiler.mapping import knobs, make_plan
 from snnc.compiler.mapping.errors import Knob, TooBigError
 from snnc.compiler.mapping.knobs import IN_FILE, larger_targets
@@ -125,6 +127,16 @@ def test_the_message_names_bytes_tile_layer_and_category(case: str) -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.parametrize("kind", ["values", "spikes"])
+def test_what_relays_keep_is_named_by_its_kind(kind: str) -> None:
+    net = snnc.Network("wide")
+    readout = net.population(3, snnc.LI(beta=0.9), name="readout")
+    net.connect(net.input(2000, kind=kind), readout, snnc.Dense(seed=0))  # type: ignore[arg-type]
+    made = lower(net.graph(), loss=None, optimizer=None, steps=100)
+    with pytest.raises(TooBigError, match=rf"bytes, is {kind} of all steps"):
+        make_plan(made, tiles(4, 20_000 if kind == "spikes" else 300_000), steps=100, batch=1, effort=0)
+
+
 def test_about_the_largest_batch_that_fits_is_found() -> None:
     net, target, options = CASES["small"]
     fits = []
