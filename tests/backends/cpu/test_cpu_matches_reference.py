@@ -12,7 +12,7 @@ from cpu_projects import (
     wide,
 )
 from indexed_nets import choosing, convolutional, shaping, sparse_recurrent
-from nets import NETS, of_model
+from nets import NETS, dense, of_model
 from poplar_projects import hostile, several_inputs
 
 from snnc.backends.cpu.collapse import collapsed
@@ -76,6 +76,22 @@ def test_gradients_of_neurons_near_their_thresholds_equal_those_of_the_reference
     for batch in (3, 20):
         with opened(program, threads=1) as engine:
             assert_same_training(engine, program, updates=2, batch=batch)
+
+
+def test_weights_that_no_cache_holds_are_added_in_the_same_order():
+    """A matrix of more than a MiB is passed once for all samples of a worker, if it has some; else rows are taken sample by sample."""
+    graph = dense(np.random.default_rng(3), 680, 410, kind="spikes")
+    program = lower(graph, loss=parse_loss("ce_max_membrane"), optimizer=SGD(1e-2))
+    inputs, _ = data(program, steps=3, batch=9, density=0.05)
+    reference = ReferenceEngine(program).forward(inputs, {})
+    found = []
+    for threads in (1, 2):
+        with opened(program, threads) as engine:
+            found.append(engine.forward(inputs, {}))
+    for name, record in reference.items():
+        np.testing.assert_allclose(found[0][name], record, atol=1e-4, rtol=1e-5)
+        np.testing.assert_array_equal(found[0][name], found[1][name])
+        assert record.any()
 
 
 @pytest.mark.parametrize(("readout", "delay"), [(LI(0.9), 2), (SECOND_ORDER, 0)], ids=["delay", "second order"])

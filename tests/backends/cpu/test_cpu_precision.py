@@ -93,7 +93,7 @@ def errors(found, reference):
     return {n: np.linalg.norm(found[n] - g) / max(np.linalg.norm(g), 0.05 * whole) for n, g in gradients.items()}
 
 
-@pytest.mark.parametrize("make", [recurrent, windowed])
+@pytest.mark.parametrize("make", [recurrent, pytest.param(delayed, marks=pytest.mark.wide)])
 def test_training_steps_are_those_of_the_reference_that_rounds_alike(make, rounding_reference):
     program = program_of(make)
     inputs, labels = data(program, 9, 11)
