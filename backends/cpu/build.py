@@ -76,11 +76,11 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL, threa
     folder = Path(folder)
     command = compiler()
     every = (*common_flags(command), *FLAGS, *flags)
-    threads = _openmp(command) if threads is None else threads
+    starting = _openmp(command) if threads is None else tuple(threads)
     identity = [*command, compiler_version(command), *every, machine_id()]
     headers = headers_of(folder)
     levels = dict.fromkeys(SOURCES, LEVEL) | dict.fromkeys(OWN, level)
-    further = {"neurons.cpp": EQUATION_FLAGS, THREADED: tuple(threads)}
+    further = {"neurons.cpp": EQUATION_FLAGS, THREADED: starting}
     keys = {name: source_key(folder / name, headers, [*identity, levels[name], *further.get(name, ())]) for name in SOURCES}
 
     def compile_one(name: str) -> Path:
@@ -91,9 +91,9 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL, threa
 
     def build(to: Path) -> None:
         objects = all_of([partial(compile_one, name) for name in SOURCES])
-        run_compiler([*command, *every, *threads, LEVEL, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
+        run_compiler([*command, *every, *starting, LEVEL, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
-    return kept(f"cpu-{digest([*identity, *threads, *keys.values()])}", LIBRARY, build)
+    return kept(f"cpu-{digest([*identity, *starting, *keys.values()])}", LIBRARY, build)
 
 
 def _openmp(command: Sequence[str]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from snnc.compiler.mapping.grouping import split_samples
 from snnc.compiler.mapping.mapper import Placer
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.tile_range import TileRange
@@ -29,14 +30,17 @@ def as_planned(plan: Plan) -> Placer:
 
 def _range_of(population: PopulationPlan) -> TileRange:
     cuts: dict[int, set[tuple[int, int]]] = {tile: set() for tile in population.replica_tiles(0)}
+    shares: dict[tuple[int, int], list[int]] = {}
     first = [np.iinfo(np.int64).max] * population.replicas
     last = [0] * population.replicas
     replica = {tile: r for r in range(population.replicas) for tile in population.replica_tiles(r)}
     for block in population.blocks:
         r = replica[block.tile]
         first[r], last[r] = min(first[r], block.sample), max(last[r], block.sample + block.samples)
+        shares.setdefault((block.tile, block.first), []).append(block.samples)
         if r == 0:
             cuts[block.tile].add((block.first, block.count))
     neurons = np.array([sum(count for _, count in groups) for groups in cuts.values()], dtype=np.int64)
     samples = tuple((int(a), int(b - a)) for a, b in zip(first, last, strict=True))
-    return TileRange(population.starts, neurons, samples, max(len(groups) for groups in cuts.values()))
+    paired = all(some == [count for _, count in split_samples(sum(some), len(some))] for some in shares.values())
+    return TileRange(population.starts, neurons, samples, max(len(groups) for groups in cuts.values()), paired=paired)

@@ -61,10 +61,12 @@ def block_cycles(
     """
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
-    each = largest_share(samples, np.maximum(sample_groups(n, cut.columns, problem.target.workers, samples), 1))
+    shares = np.maximum(sample_groups(n, cut.columns, problem.target.workers, samples), 1)
+    each = largest_share(samples, shares, paired=cut.paired)
+    odd = (shares > 1) & (each % 2 == 1)
     held = holdings or estimated(n, column_groups(n, cut.columns))
     found = shape_cycles(
-        problem, layer, Shape(columns, each, 1), samples, part, held, expected(problem) if even else busiest(problem, part, each)
+        problem, layer, Shape(columns, each, 1, odd), samples, part, held, expected(problem) if even else busiest(problem, part, each)
     )
     if part == "backward":
         cost = replace(problem.costs[f"backward.{layer.id}"], start=0)
@@ -109,7 +111,7 @@ def shape_cycles(problem: Problem, layer: Layer, shape: Shape, samples: Any, par
     columns, each = shape.columns, shape.samples
     cost = problem.costs[f"{part}.{layer.id}"]
     if part == "source_gradient":
-        counts = _source_counts(problem, layer, columns, each, samples)
+        counts = _source_counts(problem, layer, shape, samples)
     else:
         counts = _neuron_counts(problem, read_links(layer, part), columns, each, seen.events)
         back = [link for link in layer.incoming if problem.returns(link)]
@@ -155,24 +157,25 @@ def _neuron_counts(problem: Problem, links: Sequence[Link], columns: Any, sample
     }
 
 
-def _source_counts(problem: Problem, layer: Layer, columns: Any, samples: Any, of_tile: Any) -> dict[str, Any]:
-    """Counts of a block with `samples` of the `of_tile` samples that its tile has."""
+def _source_counts(problem: Problem, layer: Layer, shape: Shape, of_tile: Any) -> dict[str, Any]:
+    """Counts of a block with some of the `of_tile` samples that its tile has."""
+    columns, samples = shape.columns, shape.samples
     back = [link for link in layer.outgoing if problem.copies(link)]
     dense = [link.outputs for link in back if link.dense]
-    some, one = _many_samples(dense, columns, samples, of_tile), _one_sample(dense, columns)
+    some, one = _many_samples(dense, columns, samples, np.asarray(of_tile) % 2 | shape.odd), _one_sample(dense, columns)
     counts = {name: np.where(np.asarray(of_tile) == 1, one.get(name, 0), some.get(name, 0)) for name in some | one}
     return {**counts, "samples": samples, "elements": samples * columns * sum(link.one_to_one for link in back)}
 
 
-def _many_samples(outputs: Sequence[int], columns: Any, samples: Any, of_tile: Any) -> dict[str, Any]:
-    """Two samples at a time."""
+def _many_samples(outputs: Sequence[int], columns: Any, samples: Any, unaligned: Any) -> dict[str, Any]:
+    """Two samples at a time; `unaligned`: they are no aligned load."""
     rows = columns * sum(outputs)
     return {
         "sweeps": columns * column_sweeps(samples, SAMPLE_SWEEP) * len(outputs),
         "held": columns * samples * len(outputs),
         "rows": rows * column_sweeps(samples, SAMPLE_SWEEP),
         "products": rows * column_pairs(samples),
-        "unaligned": rows * (samples // 2) * (np.asarray(of_tile) % 2),
+        "unaligned": rows * (samples // 2) * unaligned,
     }
 
 

@@ -68,7 +68,7 @@ def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
 
 
 def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, seen: Seen) -> Any:
-    shape = Shape(blocks.columns, blocks.samples, 1)
+    shape = Shape(blocks.columns, blocks.samples, 1, blocks.odd)
     found = shape_cycles(layout.problem, layer, shape, blocks.of_tile, part, layout.kind_holdings(layer, blocks), seen)
     return np.broadcast_to(np.asarray(found, dtype=np.float64), blocks.columns.shape)
 

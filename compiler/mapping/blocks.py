@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups
+from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups, sample_step
 from snnc.compiler.mapping.tile_range import TileRange
 
 
@@ -27,6 +27,8 @@ class Blocks:
         Samples of its tile.
     group
         Column group, counted over a replica; 0 where groups of one size cost the same.
+    odd
+        1 where the first sample is an odd one of the tile's.
     """
 
     place: Ints
@@ -36,6 +38,7 @@ class Blocks:
     samples: Ints
     of_tile: Ints
     group: Ints
+    odd: Ints
 
 
 def blocks_of(where: TileRange, workers: int, *, apart: bool) -> Blocks:
@@ -43,16 +46,16 @@ def blocks_of(where: TileRange, workers: int, *, apart: bool) -> Blocks:
     parts = list(_by_replicas(where, workers, apart=apart))
     place = np.concatenate([place for place, _ in parts])
     kinds, kind = np.unique(np.concatenate([kind for _, kind in parts]), axis=0, return_inverse=True)
-    return Blocks(place, kind.reshape(-1), *(kinds[:, column] for column in range(5)))
+    return Blocks(place, kind.reshape(-1), *(kinds[:, column] for column in range(6)))
 
 
 def cut_key(where: TileRange) -> object:
     """All of a range that its blocks depend on, but for the tiles that it lies on."""
-    return where.neurons.tobytes(), where.columns, where.samples
+    return where.neurons.tobytes(), where.columns, where.samples, where.paired
 
 
 def _by_replicas(where: TileRange, workers: int, *, apart: bool) -> Iterator[tuple[Ints, Ints]]:
-    """Places, and [blocks, 5] of columns, first sample, samples, samples of the tile and column group; replicas of one size together."""
+    """Places, and [blocks, 6] of the numbers of :class:`Blocks`, `columns` first; replicas of one size together."""
     begin = np.array([first for first, _ in where.samples], dtype=np.int64)
     size = np.array([count for _, count in where.samples], dtype=np.int64)
     for samples in np.unique(size).tolist():
@@ -60,11 +63,11 @@ def _by_replicas(where: TileRange, workers: int, *, apart: bool) -> Iterator[tup
         place, one = _of_replica(where, workers, samples, apart=apart)
         every = np.repeat(one[None], len(here), axis=0)
         every[:, :, 1] += begin[here, None]
-        yield (here[:, None] * where.width + place).ravel(), every.reshape(-1, 5)
+        yield (here[:, None] * where.width + place).ravel(), every.reshape(-1, 6)
 
 
 def _of_replica(where: TileRange, workers: int, samples: int, *, apart: bool) -> tuple[Ints, Ints]:
-    """Place among the tiles of a replica, and the five numbers, of its blocks in order."""
+    """Place among the tiles of a replica, and the six numbers, of its blocks in order."""
     groups = column_groups(where.neurons, where.columns)
     shares = np.where(groups > 0, sample_groups(where.neurons, where.columns, workers, samples), 0)
     number = groups * shares
@@ -72,8 +75,8 @@ def _of_replica(where: TileRange, workers: int, samples: int, *, apart: bool) ->
     within = np.arange(len(tile)) - np.repeat(np.cumsum(number) - number, number)
     group, share = within // shares[tile], within % shares[tile]
     columns = where.neurons[tile] // groups[tile] + (group < where.neurons[tile] % groups[tile])
-    twos = np.where((samples % 2 == 0) & (2 * shares[tile] <= samples), 2, 1)
+    twos = sample_step(samples, np.maximum(shares, 1), paired=where.paired)[tile]
     each, larger = (samples // twos) // shares[tile], (samples // twos) % shares[tile]
     first, count = twos * (share * each + np.minimum(share, larger)), twos * (each + (share < larger))
     index = (np.cumsum(groups) - groups)[tile] + group if apart else np.zeros_like(tile)
-    return tile, np.stack([columns, first, count, np.full_like(tile, samples), index], axis=1)
+    return tile, np.stack([columns, first, count, np.full_like(tile, samples), index, first % 2], axis=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Final
@@ -15,7 +15,7 @@ from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate,
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.gradient_counts import returned_buses
-from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_limits
+from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_limits, largest_share
 from snnc.compiler.mapping.network import Layer, Link
 from snnc.compiler.mapping.problem import Problem
 
@@ -88,8 +88,17 @@ class Choice:
 def cuts(problem: Problem, layer: Layer) -> tuple[Cut, ...]:
     """Return the ways to cut a population, the undivided batch first."""
     replicas = dict.fromkeys(int(ceil_div(problem.batch, s)) for s in _sample_counts(problem.batch))
-    room = problem.target.tiles_per_chip
-    return tuple(Cut(r, c) for r in replicas if r <= room for c in column_limits(problem.target.workers) if c <= max(layer.neurons, 1))
+    room, workers = problem.target.tiles_per_chip, problem.target.workers
+    found = [Cut(r, c) for r in replicas if r <= room for c in column_limits(workers) if c <= max(layer.neurons, 1)]
+    return tuple(other for cut in found for other in (cut, *_unpaired(cut, problem.batch, workers)))
+
+
+def _unpaired(cut: Cut, batch: int, workers: int) -> Iterator[Cut]:
+    """The same with shares of samples that are more even, where there are any on tiles with neurons for all column groups."""
+    samples = cut.samples(batch)
+    shares = min(workers // cut.columns, samples)
+    if largest_share(samples, shares, paired=False) < largest_share(samples, shares, paired=True):
+        yield replace(cut, paired=False)
 
 
 def _sample_counts(batch: int) -> list[int]:

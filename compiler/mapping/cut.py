@@ -17,10 +17,13 @@ class Cut:
         Groups of tiles with all neurons each; a group handles its share of the samples.
     columns
         See :mod:`snnc.compiler.mapping.grouping`.
+    paired
+        As :func:`snnc.compiler.mapping.grouping.split_samples` takes it.
     """
 
     replicas: int
     columns: int
+    paired: bool = True
 
     def samples(self, batch: int) -> int:
         """Samples on a tile, at most."""

@@ -72,17 +72,27 @@ def split(total: int, parts: int) -> Iterator[tuple[int, int]]:
         first += count
 
 
-def split_samples(total: int, parts: int) -> Iterator[tuple[int, int]]:
-    """Cut the samples of a tile into `parts`, an even number in twos if that leaves no part empty: two samples are one aligned load."""
-    step = 2 if total % 2 == 0 and 2 * parts <= total else 1
+def split_samples(total: int, parts: int, *, paired: bool = True) -> Iterator[tuple[int, int]]:
+    """Cut the samples of a tile into `parts`, an even number in twos if that leaves no part empty: two samples are one aligned load.
+
+    Not `paired`, only where it makes no part larger either.
+    """
+    step = int(sample_step(total, parts, paired=paired))
     for first, count in split(total // step, parts):
         yield step * first, step * count
 
 
-def largest_share(samples: Any, parts: Any) -> Any:
+def sample_step(samples: Any, parts: Any, *, paired: bool) -> Ints:
+    """2 where :func:`split_samples` cuts in twos, else 1."""
+    n = np.asarray(samples)
+    found: Ints = 1 + ((n % 2 == 0) & (n >= 2 * parts) & (paired | (ceil_div(n, parts) % 2 == 0)))
+    return found
+
+
+def largest_share(samples: Any, parts: Any, *, paired: bool) -> Any:
     """Samples of the largest part that :func:`split_samples` makes."""
-    twos = (np.asarray(samples) % 2 == 0) & (2 * np.asarray(parts) <= samples)
-    return np.where(twos, 2 * ceil_div(samples // 2, parts), ceil_div(samples, parts))
+    step = sample_step(samples, parts, paired=paired)
+    return step * ceil_div(samples // step, parts)
 
 
 def neurons_per_tile(neurons: int, tiles: int) -> Ints:

@@ -8,7 +8,6 @@ import numpy as np
 
 from snnc.compiler.mapping.block_cycles import block_cycles
 from snnc.compiler.mapping.block_memory import block_bytes, most_bytes
-from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import Floats, Ints, split
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.problem import Problem
@@ -23,8 +22,7 @@ def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
     ranges = {layer.id: where for layer, where in zip(problem.network.layers, placement.ranges, strict=True)}
     for layer in problem.network.layers:
         where = ranges[layer.id]
-        cut = Cut(where.replicas, where.columns)
-        held[where.tiles] += most_bytes(problem, block_bytes(problem, layer, cut, where.tile_neurons, where.tile_samples))
+        held[where.tiles] += most_bytes(problem, block_bytes(problem, layer, where.cut, where.tile_neurons, where.tile_samples))
     rooms = {}
     for source in problem.network.sources:
         owner = source.owner if not source.external else next(link.target for link in problem.network.links if link.source == source)
@@ -38,7 +36,7 @@ def _forward_cycles(problem: Problem, ranges: Mapping[str, TileRange]) -> Floats
     found = np.zeros(problem.target.tiles)
     for layer in problem.network.layers if problem.fused is not None else ():
         where = ranges[layer.id]
-        cycles = block_cycles(problem, layer, Cut(where.replicas, where.columns), where.tile_neurons, where.tile_samples, "forward")
+        cycles = block_cycles(problem, layer, where.cut, where.tile_neurons, where.tile_samples, "forward")
         np.add.at(found, where.tiles, problem.target.workers * np.broadcast_to(cycles, where.tiles.shape))
     return found
 

@@ -448,7 +448,7 @@ def _blocks(problem: Problem, where: TileRange) -> Iterator[Block]:
         shares = sample_groups(where.neurons, where.columns, problem.target.workers, samples).tolist()
         first = 0
         for index, neurons in enumerate(where.neurons.tolist()):
-            parts = list(split_samples(samples, shares[index]))
+            parts = list(split_samples(samples, shares[index], paired=where.paired))
             for offset, count in split(neurons, groups[index]):
                 yield from (Block(tiles[index], first + offset, count, sample + begin, number) for begin, number in parts)
             first += neurons

@@ -138,7 +138,7 @@ def _shared_out(options: Sequence[Sequence[Choice]], tiles: int, share: ShareTil
 def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int) -> TileRange:
     """Put the replicas of a population, `width` tiles each, one after the other from tile `first` on."""
     starts = tuple(first + r * width for r in range(cut.replicas))
-    return TileRange(starts, neurons_per_tile(neurons, width), tuple(split(batch, cut.replicas)), cut.columns)
+    return TileRange(starts, neurons_per_tile(neurons, width), tuple(split(batch, cut.replicas)), cut.columns, paired=cut.paired)
 
 
 def _allot(options: Sequence[Sequence[Choice]], tiles: int) -> list[Take] | None:

@@ -40,7 +40,7 @@ def shapes_of(problem: Problem, placement: Placement) -> tuple[Shape, ...]:
     """Read the shapes of all populations off a placement."""
     found = []
     for where in placement.ranges:
-        cut = Cut(where.replicas // placement.copies, where.columns)
+        cut = replace(where.cut, replicas=where.replicas // placement.copies)
         found.append(
             Shape(cut, where.width, where.starts[0] // problem.target.tiles_per_chip, where.starts[0] if placement.shared else None)
         )
@@ -84,18 +84,17 @@ def changes(shapes: Sequence[Shape], options: Sequence[Sequence[Choice]]) -> Ite
 
 def _moves(shape: Shape, some: Sequence[Choice]) -> Iterator[tuple[Choice, int]]:
     """Other neurons on a tile, other column groups, fewer and more replicas."""
-    by_cut = {choice.cut: choice for choice in some}
+    by_cut = {choice.cut: choice for choice in sorted(some, key=lambda choice: (choice.cut.columns, not choice.cut.paired))}
     replicas = sorted({choice.cut.replicas for choice in some})
-    limits = sorted({choice.cut.columns for choice in some})
     mine = by_cut.get(shape.cut)
     if mine is None:
         return
     here = replicas.index(shape.cut.replicas)
     neurons = int(ceil_div(mine.neurons, shape.width))
-    wanted = [(shape.cut, neurons - 1), (shape.cut, neurons + 1), *((Cut(shape.cut.replicas, c), neurons) for c in limits)]
+    wanted = [(shape.cut, neurons - 1), (shape.cut, neurons + 1), *((cut, neurons) for cut in by_cut if cut.replicas == shape.cut.replicas)]
     for r in (*replicas[max(0, here - 2) : here], *replicas[here + 1 : here + 3]):
         same = int(ceil_div(mine.neurons, max(1, shape.tiles // r)))
-        wanted += [(Cut(r, c), n) for c in limits for n in (same, same + 1)]
+        wanted += [(cut, n) for cut in by_cut if cut.replicas == r for n in (same, same + 1)]
     for cut, n in wanted:
         choice = by_cut.get(cut)
         if choice is None or not 1 <= n <= choice.fit or (cut, n) == (shape.cut, neurons):

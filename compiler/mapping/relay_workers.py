@@ -110,10 +110,11 @@ def _found(problem: Problem, source: Source, rows: MaskRows, shares: Shares, cho
     timeline, after = problem.timeline, problem.schedule.stages[source.owner] + later
     spikes = timeline.placed(timeline.spikes(source), after)
     parts = _before(problem, source)(_looked_through(rows, shares))
-    yield from (("spikes", found) for found in _drawn(f"{source.buffer} spikes", spikes, chosen, np.diff(parts)))
+    yield from (("spikes", found) for found in _drawn(f"{source.buffer} spikes", source.width, spikes, chosen, np.diff(parts)))
     if source in problem.windowed:
         near = timeline.placed(timeline.near(source), after) - spikes
-        yield from (("near", found) for found in _drawn(f"{source.buffer} near", near, chosen, np.diff(_looked_through(rows, shares))))
+        parts = _looked_through(rows, shares)
+        yield from (("near", found) for found in _drawn(f"{source.buffer} near", source.width, near, chosen, np.diff(parts)))
 
 
 def _before(problem: Problem, source: Source) -> Callable[[Floats], Floats]:
@@ -139,15 +140,22 @@ def _listed(problem: Problem, source: Source, shares: Shares) -> Floats:
     return shares.part_of(np.diff(_before(problem, source)(np.minimum(edges / source.width, 1.0))))
 
 
-def _drawn(name: str, counts: Ints, chosen: Ints, parts: Floats) -> Iterator[Ints]:
+def _drawn(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> Iterator[Ints]:
     """Of each sample, how many of `counts` [iterations, samples] lie in the part of every worker, [relays, workers, iterations].
 
-    `parts` [samples, workers, 1 or none] are of all events of a sample.
+    As many of a sample's `width` values, none twice; `parts` [samples, workers, 1 or none] tell how many of those a worker has.
     """
     samples = len(parts)
     random = np.random.default_rng(zlib.crc32(f"{name} {samples}".encode()))
-    for sample, part in enumerate(parts.reshape(samples, -1)):
-        yield np.moveaxis(random.multinomial(counts.T[chosen[:, sample]], part), -1, 1)
+    ends = np.rint(width * np.cumsum(parts.reshape(samples, -1), axis=1)).astype(np.int64)
+    for sample, own in enumerate(np.diff(ends, prepend=0)):
+        left = np.minimum(counts.T[chosen[:, sample]], width)
+        found, behind = [], width
+        for values in own.tolist():
+            behind -= values
+            found.append(random.hypergeometric(values, behind, left))
+            left = left - found[-1]
+        yield np.stack(found, axis=1)
 
 
 def bits_cycles(problem: Problem, bus: Bus, relays: Sequence[tuple[int, int]]) -> Floats:
@@ -169,7 +177,7 @@ def _listing(problem: Problem, bus: Bus, shares: Shares, chosen: Ints) -> Any:
     walked = cost.value * (begin + (first == 0) * (words - end)) + cost.word * (end - begin)
     read = np.bincount(at // shares.samples, weights=walked, minlength=shares.workers)
     counts = timeline.placed(timeline.spikes(bus.source), timeline.first(bus))
-    ids = np.sum(list(_drawn(bus.id, counts, chosen, _listed(problem, bus.source, shares))), axis=0)
+    ids = np.sum(list(_drawn(bus.id, bus.source.width, counts, chosen, _listed(problem, bus.source, shares))), axis=0)
     fixed = problem.target.vertex_start_cycles + cost.start + cost.sample * shares.pieces[:, None]
     cycles = fixed + timeline.active(timeline.first(bus)) * read[:, None] + cost.id * ids
     return cycles.max(axis=1)

@@ -24,6 +24,7 @@ from snnc.compiler.mapping.refine import changes, placed, shapes_of
 from snnc.compiler.mapping.sharing import sharing_tiles
 from snnc.compiler.mapping.strategies import deals, place
 from snnc.compiler.mapping.streaming import streaming_bytes
+from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.traffic import Layout
 from snnc.compiler.plan import Phase
 from snnc.compiler.target import Streaming
@@ -95,21 +96,25 @@ class Search:
         return self._price(replace(layout, exact=False) if self.problem.network.indexed else layout)
 
     def _price(self, layout: Layout) -> bool:
+        return self._priced(layout) is not None
+
+    def _priced(self, layout: Layout) -> Priced | None:
+        """What a layout costs, None when it does not fit."""
         found = supersteps(layout)
         memory = memory_of(layout, found)
         largest = memory.largest
         if largest > self.problem.target.tile_bytes:
             if self.misfit is None or largest < self.misfit[0]:
                 self.misfit = largest, layout, memory
-            return False
+            return None
         if max(streaming_bytes(layout), default=0) > (self.problem.target.streaming or NONE).bytes_per_chip:
-            return False
+            return None
         priced = Priced(layout, memory, tuple(phase(layout, step) for step in found))
         if not layout.exact:
             self._estimates.append(priced)
         if self.best is None or priced.cycles < self.best.cycles:
             self.best = priced
-        return True
+        return priced
 
     def run(self, chips: int | None) -> Search:
         """Try few chips first and stop once more of them no longer help; give blocks less of a tile where relays do not fit."""
@@ -166,14 +171,22 @@ class Search:
         return self
 
     def settle(self, most: int = SETTLED) -> Search:
-        """Price the `most` fastest estimates exactly, further ones only as long as none fits."""
-        waiting = sorted(self._estimates, key=lambda priced: priced.cycles)
+        """Price the `most` fastest estimates exactly, then half as many that may be faster yet; further ones only as long as none fits.
+
+        What was wrong with one estimate is taken to be as wrong with others, as far as their populations are cut alike.
+        """
+        waiting, known = list(self._estimates), list[tuple[Placement, float]]()
         if waiting:
             self.best = None
-        for tried, priced in enumerate(waiting):
-            if tried >= most and self.best is not None:
+        for tried in range(len(waiting)):
+            likely = {id(some): some.cycles * (1.0 if tried < most else _error(some.layout.placement, known)) for some in waiting}
+            priced = min(waiting, key=lambda some: likely[id(some)])
+            if self.best is not None and tried >= most and (tried >= most + most // 2 or likely[id(priced)] >= self.best.cycles):
                 break
-            self._price(replace(priced.layout, exact=True))
+            waiting.remove(priced)
+            exact = self._priced(replace(priced.layout, exact=True))
+            if exact is not None:
+                known.append((priced.layout.placement, exact.cycles / priced.cycles))
         return self
 
     def run_as(self, placement: Placement) -> Search:
@@ -224,11 +237,11 @@ class Search:
         """What a placement costs at least: in each part of a step, what the population that decides it needs; relays not counted."""
         if part.target.tiles < len(options):
             return 0.0
-        columns: dict[tuple[int, int, int, int], Floats] = {}
+        columns: dict[tuple[int, Cut, int], Floats] = {}
         for some, where in zip(options, placement.ranges, strict=True):
-            key = (id(some), where.replicas, where.columns, neurons := int(where.neurons.max()))
+            key = (id(some), where.cut, neurons := int(where.neurons.max()))
             if key not in columns:
-                cut = Cut(where.replicas // placement.copies, where.columns)
+                cut = replace(where.cut, replicas=where.replicas // placement.copies)
                 columns[key] = next(choice.parts[:, neurons - 1] for choice in some if choice.cut == cut)
         return SURE * part.steps * float(np.max(list(columns.values()), axis=0).sum()) + self._over_links(placement)
 
@@ -247,3 +260,14 @@ class Search:
     def _price_all(self, found: Sequence[Placement], *, near: bool) -> bool:
         fits = [self.price(placement, near=near) for placement in found]
         return any(fits)
+
+
+def _error(placement: Placement, known: Sequence[tuple[Placement, float]]) -> float:
+    """Exact over estimated cycles of the placement that is most like this one, nearer to 1 the less they are alike."""
+    alike = [np.mean([_form(a) == _form(b) for a, b in zip(placement.ranges, other.ranges, strict=True)]) for other, _ in known]
+    most = int(np.argmax(alike)) if alike else 0
+    return 1 + float(alike[most]) * (known[most][1] - 1) if alike else 1.0
+
+
+def _form(where: TileRange) -> tuple[Cut, int]:
+    return where.cut, where.width

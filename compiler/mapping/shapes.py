@@ -9,23 +9,27 @@ from typing import Any
 import numpy as np
 
 from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups
+from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups, sample_step
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """Numbers, or arrays over tiles: blocks of `columns` neurons and `samples` samples, `number` of them on each tile."""
+    """Numbers, or arrays over tiles: blocks of `columns` neurons and `samples` samples, `number` of them on each tile.
+
+    `odd` tells whether their first sample is an odd one of the tile's.
+    """
 
     columns: Any
     samples: Any
     number: Any
+    odd: Any = 0
 
 
 def shapes(cut: Cut, neurons: Ints, samples: Ints, workers: int) -> Iterator[Shape]:
     """Sizes of the blocks of tiles that hold `neurons` for `samples` samples; of none that does not occur."""
     groups = np.maximum(column_groups(neurons, cut.columns), 1)
     shares = np.maximum(sample_groups(neurons, cut.columns, workers, samples), 1)
-    twos = np.where((samples % 2 == 0) & (2 * shares <= samples), 2, 1)
+    twos = sample_step(samples, shares, paired=cut.paired)
     for columns, wide in _parts(neurons, groups):
         for count, many in _parts(samples // twos, shares):
             found = Shape(columns, twos * count, wide * many)

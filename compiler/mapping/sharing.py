@@ -8,29 +8,36 @@ step shorter, as the tables of :mod:`snnc.compiler.mapping.choices` tell it::
     sum over parts p of the step of  ( mean over tiles of ( cycles of part p on a tile )^n )^(1/n)
 
 first for a small n, for which all busy tiles count, then for larger ones, for which the busiest does. Starts: every population on as few
-tiles as it can, and the best placement on tiles of their own.
+tiles as it can, and the best placement on tiles of their own; from each, populations are changed in their order and in the other: where a
+descent ends depends on both, and on little changes of cost.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
 
 from snnc.compiler.mapping.choices import Choice
-from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, neurons_per_tile
+from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div
 from snnc.compiler.mapping.placement import Placement, copied, lay_range
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.tile_range import TileRange
 
 POWERS: Final = (2, 3, 4)
 """The exponents n are 2 to these: squares of squares are quickly taken."""
 ROUNDS: Final = 3
 """Times that all populations are tried for each of them."""
 MOST: Final = 40
-"""Takes of a population that are tried."""
+"""Takes of a population that are tried, evenly over all; then those beside the best of them, down to single ones."""
+BESIDE: Final = 2
+"""Takes on either side of the best one that are tried each time that steps are halved."""
+WORTH: Final = 0.9999
+"""A population takes what costs less than this part of what it has."""
 PLACES: Final = 24
 """First tiles that are tried, evenly over a chip."""
 REPLICAS: Final = 1
@@ -57,12 +64,22 @@ class _Take:
         found: Floats = self.choice.parts[:, int(ceil_div(self.choice.neurons, self.width)) - 1]
         return found
 
+    @property
+    def larger(self) -> int:
+        """Tiles of a replica that hold a neuron more than the others."""
+        return self.choice.neurons % self.width
+
+    @cached_property
+    def two(self) -> Floats:
+        """Cycles of each part, and bytes, of a tile with fewer neurons and of one with more, [parts + 1, 2]."""
+        neurons = np.array([self.choice.neurons // self.width, int(ceil_div(self.choice.neurons, self.width))]) - 1
+        return np.concatenate([self.choice.parts[:, neurons], self.choice.used[None, neurons]])
+
     @cached_property
     def load(self) -> Floats:
-        """Cycles of each part, and bytes, of every tile, [parts + 1, tiles]."""
-        neurons = neurons_per_tile(self.choice.neurons, self.width) - 1
-        one = np.concatenate([self.choice.parts[:, neurons], self.choice.used[None, neurons]])
-        return np.tile(one, self.choice.cut.replicas)
+        """The same of every tile, [parts + 1, tiles]."""
+        more = (np.arange(self.width) < self.larger).astype(np.int64)
+        return np.tile(self.two[:, more], self.choice.cut.replicas)
 
 
 def sharing_tiles(
@@ -87,9 +104,10 @@ def sharing_tiles(
     places = np.unique(np.linspace(0, tiles, PLACES, endpoint=False).astype(np.int64))
     found = []
     for start in _starts(options, takes, apart, copies):
-        search = _Descent(takes, tiles, limit, places, start)
-        search.run()
-        found.append(_placement(problem, search.state, copies))
+        for order in (range(len(takes)), range(len(takes) - 1, -1, -1)):
+            search = _Descent(takes, tiles, limit, places, start)
+            search.run(order)
+            found.append(_placement(problem, search.state, copies))
     return found + [_placement(problem, state, copies) for state in _everywhere(options, tiles)]
 
 
@@ -122,13 +140,15 @@ def _takes(some: Sequence[Choice], tiles: int) -> list[_Take]:
         for width in np.unique(ceil_div(choice.neurons, np.arange(1, choice.fit + 1)))
         if choice.cut.replicas * width <= tiles
     ]
+    all_.sort(key=lambda take: (take.tiles, float(take.busiest.sum())))
     kept: list[_Take] = []
-    front = np.empty((len(all_), len(all_[0].busiest) if all_ else 0))
-    for take in sorted(all_, key=lambda t: (t.tiles, float(t.busiest.sum()))):
-        if not (front[: len(kept)] <= take.busiest).all(axis=1).any():
-            front[len(kept)] = take.busiest
+    busiest = np.array([take.busiest for take in all_])
+    best = np.empty_like(busiest)
+    for take, mine in zip(all_, busiest, strict=True):
+        if not (best[: len(kept)] <= mine).all(axis=1).any():
+            best[len(kept)] = mine
             kept.append(take)
-    return kept if len(kept) <= MOST else [kept[i] for i in np.linspace(0, len(kept) - 1, MOST).round().astype(int)]
+    return kept
 
 
 def _starts(
@@ -138,8 +158,7 @@ def _starts(
     yield [(some[0], 0) for some in takes]
     best, cycles = None, np.inf
     for placement in apart:
-        state = [_as_placed(some, where.replicas // copies, where.columns, where.width, where.starts[0]) for some, where in
-                 zip(options, placement.ranges, strict=True)]  # fmt: skip
+        state = [_as_placed(some, where, copies) for some, where in zip(options, placement.ranges, strict=True)]
         longest = float(np.max([take.busiest for take, _ in state], axis=0).sum())
         if longest < cycles:
             best, cycles = state, longest
@@ -147,9 +166,9 @@ def _starts(
         yield best
 
 
-def _as_placed(some: Sequence[Choice], replicas: int, columns: int, width: int, first: int) -> tuple[_Take, int]:
-    choice = next(c for c in some if (c.cut.replicas, c.cut.columns) == (replicas, columns))
-    return _Take(choice, width), first
+def _as_placed(some: Sequence[Choice], where: TileRange, copies: int) -> tuple[_Take, int]:
+    cut = replace(where.cut, replicas=where.replicas // copies)
+    return _Take(next(choice for choice in some if choice.cut == cut), where.width), where.starts[0]
 
 
 class _Descent:
@@ -157,18 +176,18 @@ class _Descent:
 
     def __init__(self, takes: Sequence[Sequence[_Take]], tiles: int, limit: float, places: Ints, start: list[tuple[_Take, int]]) -> None:
         self.takes, self.tiles, self.limit, self.places = takes, tiles, limit, places
-        self.state = start
+        self.state = list(start)
         self.total = np.zeros((len(start[0][0].load), tiles))
         for take, first in start:
             self.total[:, first : first + take.tiles] += take.load
         self.scale = max(float(self.total[:-1].max()), 1.0)
 
-    def run(self) -> None:
+    def run(self, order: Sequence[int]) -> None:
         """Change one population after the other as long as that helps."""
         for power in POWERS:
             for _ in range(ROUNDS):
                 before = list(self.state)
-                for index in range(len(self.takes)):
+                for index in order:
                     self._improve(index, power)
                 if self.state == before:
                     break
@@ -178,27 +197,58 @@ class _Descent:
         mine, at = self.state[index]
         rest = self.total.copy()
         rest[:, at : at + mine.tiles] -= mine.load
-        sums = np.concatenate([np.zeros((len(rest) - 1, 1)), np.cumsum(_power(rest[:-1] / self.scale, power), axis=1)], axis=1)
+        sums = _sums(_power(rest[:-1] / self.scale, power))
         found = self._cost(rest, sums, mine, np.array([at]), power)
-        best, chosen = (float(found[0]) * 0.9999, (mine, at))
-        for take in self.takes[index]:
+        best, (take, place) = self._best_take(index, rest, sums, power)
+        if best >= float(found[0]) * WORTH:
+            take, place = mine, at
+        self.state[index] = take, place
+        rest[:, place : place + take.tiles] += take.load
+        self.total = rest
+
+    def _best_take(self, index: int, rest: Floats, sums: Floats, power: int) -> tuple[float, tuple[_Take, int]]:
+        """Cost, take and place of a population, all others staying."""
+
+        @cache
+        def best_at(number: int) -> tuple[float, int]:
+            take = takes[number]
             places = np.append(self.places[self.places <= self.tiles - take.tiles], self.tiles - take.tiles)
             costs = self._cost(rest, sums, take, places, power)
-            place = int(costs.argmin())
-            if costs[place] < best:
-                best, chosen = float(costs[place]), (take, int(places[place]))
-        self.state[index] = chosen
-        rest[:, chosen[1] : chosen[1] + chosen[0].tiles] += chosen[0].load
-        self.total = rest
+            return float(costs.min()), int(places[costs.argmin()])
+
+        takes = self.takes[index]
+        step = 1 << max(0, math.ceil(math.log2(len(takes) / MOST)))
+        best = min(range(0, len(takes), step), key=best_at)
+        while step > 1:
+            step //= 2
+            best = min((n for n in range(best - BESIDE * step, best + BESIDE * step + 1, step) if 0 <= n < len(takes)), key=best_at)
+        cost, place = best_at(best)
+        return cost, (takes[best], place)
 
     def _cost(self, rest: Floats, sums: Floats, take: _Take, places: Ints, power: int) -> Floats:
         """Cost with a take at each of some places; infinite where a tile cannot hold it."""
-        windows = np.lib.stride_tricks.sliding_window_view(rest, take.tiles, axis=1)[:, places] + take.load[:, None]
-        here = _power(windows[:-1] / self.scale, power).sum(axis=2)
+        fewer, more = (_power((rest[:-1] + take.two[:-1, n : n + 1]) / self.scale, power) for n in (0, 1))
+        runs = places[:, None] + take.width * np.arange(take.choice.cut.replicas)
+        here = _between(fewer, places, take.tiles) + _between(more - fewer, runs, take.larger).sum(axis=2)
         outside = sums[:, -1:] - (sums[:, places + take.tiles] - sums[:, places])
         cost = (np.maximum(here + outside, 0.0) / self.tiles) ** (0.5**power)
-        found: Floats = np.where(windows[-1].max(axis=1) <= self.limit, cost.sum(axis=0), np.inf)
+        held = np.lib.stride_tricks.sliding_window_view(rest[-1], take.tiles)[places] + take.load[-1]
+        found: Floats = np.where(held.max(axis=1) <= self.limit, cost.sum(axis=0), np.inf)
         return found
+
+
+def _between(values: Floats, first: Ints, number: int) -> Floats:
+    """Sums of `number` values of each row from `first` on, [rows, ...]."""
+    sums = _sums(values)
+    found: Floats = sums[:, first + number] - sums[:, first]
+    return found
+
+
+def _sums(values: Floats) -> Floats:
+    """Of each row the sums of its first 0, 1, … values."""
+    found: Floats = np.zeros((len(values), values.shape[1] + 1))
+    np.cumsum(values, axis=1, out=found[:, 1:])
+    return found
 
 
 def _power(values: Floats, power: int) -> Floats:

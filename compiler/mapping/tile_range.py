@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
+from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import Ints
 
 
@@ -27,12 +28,20 @@ class TileRange:
         First sample and number of samples of each replica.
     columns
         Column groups that a tile's neurons are cut into, at most; see :mod:`snnc.compiler.mapping.grouping`.
+    paired
+        As :func:`snnc.compiler.mapping.grouping.split_samples` takes it.
     """
 
     starts: tuple[int, ...]
     neurons: Ints
     samples: tuple[tuple[int, int], ...]
     columns: int
+    paired: bool = field(default=True, kw_only=True)
+
+    @property
+    def cut(self) -> Cut:
+        """How the population is cut."""
+        return Cut(self.replicas, self.columns, self.paired)
 
     @property
     def replicas(self) -> int:
@@ -110,7 +119,7 @@ class TileRange:
         """All replicas again, `times` times in all, each time `tiles` further and for the next `batch` samples."""
         starts = tuple(s + k * tiles for k in range(times) for s in self.starts)
         samples = tuple((first + k * batch, count) for k in range(times) for first, count in self.samples)
-        return TileRange(starts, self.neurons, samples, self.columns)
+        return TileRange(starts, self.neurons, samples, self.columns, paired=self.paired)
 
 
 @dataclass(frozen=True, eq=False)

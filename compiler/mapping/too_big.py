@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, received_bytes
 from snnc.compiler.mapping.choices import all_within, choices
-from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.errors import BaselineTooBigError, Knob, TooBigError
 from snnc.compiler.mapping.knobs import Attempt, find_knobs
 from snnc.compiler.mapping.lifetimes import fullest, stages_of
@@ -107,7 +106,7 @@ def _closest(problem: Problem) -> tuple[Layer, int, str, dict[str, int]]:
         found = next(placements(problem, tight, problem.target.chips), None)
     needs = []
     for layer, where in zip(problem.network.layers, found.ranges, strict=True):
-        cut, neurons = Cut(where.replicas, where.columns), int(where.neurons.max())
+        cut, neurons = where.cut, int(where.neurons.max())
         held: dict[tuple[str, str], Any] = dict(block_bytes(problem, layer, cut, neurons, cut.samples(problem.batch)))
         held["code", "always"] = code_bytes_estimate(problem, layer, cut)
         stages = stages_of(training=problem.training, segment=problem.segment)

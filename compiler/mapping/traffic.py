@@ -92,8 +92,7 @@ class Layout:
 
     def cut_of(self, layer: Layer) -> Cut:
         """How `layer` is cut."""
-        where = self.ranges[layer.id]
-        return Cut(where.replicas, where.columns)
+        return self.ranges[layer.id].cut
 
     @cached_property
     def copied(self) -> tuple[Ownership, ...]:

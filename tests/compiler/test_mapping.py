@@ -114,7 +114,9 @@ def test_the_number_of_chips_can_be_given() -> None:
     plan = make_plan(chain(64, 300, 300, 10), small(200, chips=4), steps=20, batch=8, chips=2, effort=EFFORT)
     check(plan)
     assert plan.chips_used == 2
-    assert next(p for p in plan.phases if p.name == "forward: neurons").sync == 600 + 130
+    sync = {p.name: p.sync for p in plan.phases}
+    assert sync["forward: neurons"] == 126 + 130  # replicas on several chips wait for each other only at the update
+    assert sync["update: optimiser"] == 600 + 130
 
 
 def test_the_same_call_gives_the_same_plan() -> None:
@@ -126,7 +128,7 @@ def test_json_round_trip_is_exact(of: dict) -> None:
     plan = w1_plan(**of)
     text = plan.to_json()
     assert Plan.from_json(text) == plan
-    assert len(text) < 50_000
+    assert len(text) < 55_000
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format":"snnc plan 2"}', '{"format":"snnc plan 1","target":3}', "null"])
@@ -230,16 +232,20 @@ def test_an_event_costs_what_its_sweeps_read(columns: int) -> None:
     assert worker_cycles(cost, events=3, columns=columns) == 3 * event_by_walking_its_columns(columns, 5, 2, 2)
 
 
+@pytest.mark.parametrize("paired", [False, True])
 @pytest.mark.parametrize("parts", range(1, 7))
 @pytest.mark.parametrize("total", range(6, 30))
-def test_samples_are_cut_in_twos_where_their_number_is_even(total: int, parts: int) -> None:
-    cut = list(split_samples(total, parts))
+def test_samples_are_cut_in_twos_where_their_number_is_even_or_where_that_makes_no_part_larger(
+    total: int, parts: int, paired: bool
+) -> None:
+    cut = list(split_samples(total, parts, paired=paired))
     assert [first for first, _ in cut] == [sum(count for _, count in cut[:n]) for n in range(parts)]
     assert sum(count for _, count in cut) == total
     counts = [count for _, count in cut]
-    assert max(counts) == largest_share(total, parts)
+    assert max(counts) == largest_share(total, parts, paired=paired)
     assert min(counts) > 0
-    if total % 2 == 0 and 2 * parts <= total:
+    assert paired or max(counts) == -(-total // parts)
+    if total % 2 == 0 and total >= 2 * parts and (paired or -(-total // parts) % 2 == 0):
         assert all(first % 2 == 0 for first, _ in cut)
         assert max(counts) - min(counts) in (0, 2)
     else:
@@ -336,7 +342,7 @@ def test_plans_of_random_networks_keep_their_promises(
 
 
 def test_a_deep_net_uses_the_chips_of_a_pod() -> None:
-    made = program({"x0": 700, **{f"p{n}": 1400 for n in range(6)}}, [Wire("x0", "p0"), *(Wire(f"p{n}", f"p{n + 1}") for n in range(5))])
+    made = program({"x0": 700, **{f"p{n}": 1400 for n in range(8)}}, [Wire("x0", "p0"), *(Wire(f"p{n}", f"p{n + 1}") for n in range(7))])
     plan = make_plan(made, load_target("pod16"), steps=50, batch=16, activity={"x0": 0.02})
     check(plan)
     assert plan.chips_used > 4

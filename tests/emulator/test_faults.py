@@ -233,6 +233,7 @@ FAULTS = {
     "replicas_differ": ("graph_replication_error", ["'i'", "replicas 0 and 1"]),
     "host_values_of_all_replicas": ("stream_connection_error", ["'h'", "64 bytes", "32"]),
     "callback_of_a_replica": ("stream_connection_error", ["'s'", "no replica 2"]),
+    "groups_of_replicas": ("poputil::poplibs_error", ["6 replicas", "groups of 4"]),
     # Control programs
     "predicate_type": ("type_error", ["RepeatWhileFalse", "'a'", "float"]),
     "predicate_size": ("graph_connection_error", ["If", "'ints'", "2 elements"]),

@@ -236,6 +236,18 @@ def test_replicas_exchange_what_they_have_and_are_compared(cases):
     assert lines[5].startswith("poplar::graph_replication_error: 'own' is not equal in replicas 0 and 1")
 
 
+def test_replicas_of_a_group_exchange_among_themselves(cases):
+    found = [np.array(line.split(), dtype=int).reshape(6, -1) for line in cases.run("poplibs", "groups").splitlines()]
+    x = (np.arange(24) ** 2).reshape(6, 4)
+    for kind, of_kind in (([[0, 1, 2], [3, 4, 5]], found[:4]), ([[0, 2, 4], [1, 3, 5]], found[4:])):
+        for group in kind:
+            total = x[group].sum(axis=0)
+            for position, replica in enumerate(group):
+                wanted = total, x[group].ravel(), np.append(total, [0, 0])[2 * position :][:2], x[group[1]]
+                for seen, right in zip(of_kind, wanted, strict=True):
+                    assert seen[replica].tolist() == right.tolist()
+
+
 def test_virtual_graphs_number_their_own_tiles(cases):
     lines = [line.strip() for line in cases.run("poplibs", "virtualGraphs").splitlines()]
     assert lines[:5] == ["4 3", "4 5 6 7", "0 1 2 3", "1 3 5", "0 1 2"]

@@ -21,7 +21,7 @@ from snnc.compiler.mapping import make_plan
 from snnc.compiler.optimizers import Adam
 from snnc.compiler.plan import Plan
 from snnc.compiler.targets import load_target
-from snnc.inspect.profile import CODES
+from snnc.inspect.profile import CODES, read_profile
 
 STEPS, BATCH, CLASSES = 20, 16, 10
 
@@ -84,6 +84,26 @@ def test_predicted_cycles_and_variables_are_within_five_per_cent_of_the_emulated
     assert plan.cycles == pytest.approx(emulated["cycles_last_run"], rel=0.05)
     held = np.sum([plan.memory[name] for name in plan.memory if name not in ("exchange", "vertices", "tables", "code")], axis=0)
     assert held.sum() == pytest.approx(sum(emulated["per_tile"]["peak"]["variables"]), rel=0.05)
+
+
+@pytest.mark.parametrize(("make", "tiles", "chips"), [(recurrent, 24, 1), (deep, 40, 2), (deep, 4, 1), (sparse, 60, 1), (sparse, 8, 2)])
+def test_each_superstep_is_predicted_within_five_per_cent(make, tiles, chips):
+    plan, emulated = predicted_and_emulated(make, tiles, chips)
+    found = read_profile(plan, emulated)
+    compared = [p for p in plan.phases if p.name in found.phases and p.part in ("forward", "loss", "backward")]
+    assert {p.name for p in compared} >= {"forward: relays", "forward: neurons", "loss: adjoints", "backward: neurons"}
+    for phase in compared:
+        cycles = sum(found.phases[phase.name].values())
+        assert phase.runs * phase.cycles == pytest.approx(cycles, rel=0.05, abs=0.001 * plan.cycles), phase.name
+
+
+def test_exchange_buffers_of_sparse_populations_are_predicted_in_each_superstep():
+    plan, emulated = predicted_and_emulated(sparse, 60, 1)
+    points = emulated["memory_over_time"]
+    step = {point["name"]: point for point in points if point["program"] == points[-1]["program"] - 1}
+    for name, code in (("relays", "F1 relay"), ("neurons", "F2 neurons")):
+        moment = next(m for m in plan.memory_over_time if m.name == f"forward: {name}")
+        assert moment.all_tiles["exchange"] == step[code]["exchange_buffers_of_all"] > 0
 
 
 @pytest.mark.parametrize(("make", "tiles", "chips"), [(recurrent, 24, 1), (deep, 40, 2), (deep, 4, 1), (sparse, 60, 1)])

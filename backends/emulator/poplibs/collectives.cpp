@@ -39,24 +39,46 @@ BinaryOpType combining(CollectiveOperator op) {
   }
 }
 
-/// Replica r sends to replica r + by.
-std::map<unsigned, unsigned> ring(const Graph &graph, unsigned by) {
-  std::map<unsigned, unsigned> next;
+/// Replicas that work together: `size` of them, `stride` apart.
+struct Ring {
+  unsigned size, stride, replicas;
+
+  unsigned position(unsigned replica) const { return replica / stride % size; }
+  /// Each replica sends to the one that is `by` further in its own group.
+  std::map<unsigned, unsigned> next(unsigned by) const {
+    std::map<unsigned, unsigned> found;
+    for (unsigned r = 0; r < replicas; ++r)
+      found[r] = r - position(r) * stride + (position(r) + by) % size * stride;
+    return found;
+  }
+};
+
+/// CONSECUTIVE: neighbours; ORTHOGONAL: as far apart as there are groups; of no size: all replicas.
+Ring ringOf(const Graph &graph, const CommGroup &group, const std::string &name) {
   const unsigned n = graph.getReplicationFactor();
-  for (unsigned r = 0; r < n; ++r)
-    next[r] = (r + by) % n;
-  return next;
+  if (group.type == CommGroupType::ALL || group.size == 0)
+    return {n, 1, n};
+  if (n % group.size != 0)
+    throw poputil::poplibs_error(name + ": " + std::to_string(n) + " replicas cannot be shared out to groups of " + std::to_string(group.size));
+  return {group.size, group.type == CommGroupType::ORTHOGONAL ? n / group.size : 1, n};
 }
 
-void requireAll(const Graph &graph, const CommGroup &group, const std::string &name) {
-  if (group.type != CommGroupType::ALL && group.size != 0 && group.size != graph.getReplicationFactor())
-    throw poputil::poplibs_error(name + ": the emulator knows collectives of all replicas only, not of groups of " + std::to_string(group.size));
+/// The replica's number in its group.
+Tensor positionIn(Graph &graph, const Ring &ring, Sequence &prog, const std::string &name) {
+  const Tensor index = graph.addReplicationIndexConstant(name + "/index");
+  graph.setTileMapping(index, 0);
+  if (ring.size == ring.replicas)
+    return index;
+  const Tensor position = outputLike(graph, index.elementType(), index.shape(), {index}, name + "/position");
+  mapTo(graph, BinaryOp(BinaryOpType::REMAINDER, BinaryOp(BinaryOpType::DIVIDE, _1, Const(ring.stride)), Const(ring.size)), {index}, position, prog,
+        name + "/Position");
+  return position;
 }
 
 void reduceTo(Graph &graph, const Tensor &data, const Tensor &out, CollectiveOperator op, Sequence &prog, const CommGroup &group,
               const std::string &name) {
-  requireAll(graph, group, name);
-  const unsigned n = graph.getReplicationFactor();
+  const Ring ring = ringOf(graph, group, name);
+  const unsigned n = ring.size;
   if (op == CollectiveOperator::SQUARE_ADD)
     mapTo(graph, popops::expr::Square(_1), {data}, out, prog, name + "/square");
   else if (!(data == out))
@@ -65,7 +87,7 @@ void reduceTo(Graph &graph, const Tensor &data, const Tensor &out, CollectiveOpe
     return;
   const Tensor own = duplicate(graph, out, prog, name + "/own"), heard = outputLike(graph, data.elementType(), data.shape(), {out}, name + "/heard");
   for (unsigned by = 1; by < n; ++by) {
-    prog.add(poplar::program::CrossReplicaCopy(own, heard, ring(graph, by), name));
+    prog.add(poplar::program::CrossReplicaCopy(own, heard, ring.next(by), name));
     mapTo(graph, BinaryOp(combining(op), _1, _2), {out, heard}, out, prog, name + "/Reduce");
   }
   if (op == CollectiveOperator::MEAN)
@@ -105,18 +127,17 @@ void allReduceToDestinationCrossReplica(Graph &graph, const Tensor &data, const 
 Tensor allGatherCrossReplica(Graph &graph, const Tensor &data, Sequence &prog, const CommGroup &group, const DebugContext &context,
                              const OptionFlags &) {
   const std::string name = nameOf(context, "allGather");
-  requireAll(graph, group, name);
-  const unsigned n = graph.getReplicationFactor();
+  const Ring ring = ringOf(graph, group, name);
+  const unsigned n = ring.size;
   std::vector<Tensor> rows;
   for (unsigned r = 0; r < n; ++r)
     rows.push_back(outputLike(graph, data.elementType(), data.shape(), {data}, name + "/Out").expand({0}));
   const Tensor heard = outputLike(graph, data.elementType(), data.shape(), {data}, name + "/heard");
-  const Tensor index = graph.addReplicationIndexConstant(name + "/index");
-  graph.setTileMapping(index, 0);
+  const Tensor index = positionIn(graph, ring, prog, name);
   for (unsigned by = 0; by < n; ++by) {
     if (by > 0)
-      prog.add(poplar::program::CrossReplicaCopy(data, heard, ring(graph, by), name));
-    // Heard from replica (own number - by): each replica puts it elsewhere.
+      prog.add(poplar::program::CrossReplicaCopy(data, heard, ring.next(by), name));
+    // Heard from replica (own number in the group - by): each replica puts it elsewhere.
     for (unsigned r = 0; r < n; ++r)
       mapTo(graph, popops::expr::Select(_1, _2, popops::expr::Equal(popops::expr::_3, Const((r + by) % n))),
             {by > 0 ? heard : data, by > 0 ? rows[r][0] : data, index}, rows[r][0], prog, name + "/Place");
@@ -128,11 +149,11 @@ Tensor reduceScatterCrossReplica(Graph &graph, const Tensor &data, CollectiveOpe
                                  const DebugContext &context, const OptionFlags &options) {
   const std::string name = nameOf(context, "reduceScatter");
   const Tensor whole = allReduceCrossReplica(graph, data, op, prog, group, name, options).flatten();
-  const std::size_t n = graph.getReplicationFactor(), each = (whole.numElements() + n - 1) / n;
+  const Ring ring = ringOf(graph, group, name);
+  const std::size_t n = ring.size, each = (whole.numElements() + n - 1) / n;
   const Tensor part = graph.addVariable(data.elementType(), {each}, name + "/Out");
   poputil::mapTensorLinearly(graph, part);
-  const Tensor index = graph.addReplicationIndexConstant(name + "/index");
-  graph.setTileMapping(index, 0);
+  const Tensor index = positionIn(graph, ring, prog, name);
   for (std::size_t r = 0; r < n; ++r) {
     const std::size_t begin = std::min(r * each, whole.numElements()), end = std::min(begin + each, whole.numElements());
     const Tensor mine = part.slice(0, end - begin), rest = part.slice(end - begin, each);
@@ -147,7 +168,10 @@ Tensor reduceScatterCrossReplica(Graph &graph, const Tensor &data, CollectiveOpe
 
 Tensor broadcastCrossReplica(Graph &graph, const Tensor &data, Sequence &prog, const CommGroup &group, unsigned root, const DebugContext &context,
                              const OptionFlags &options) {
-  const Tensor all = allGatherCrossReplica(graph, data, prog, group, nameOf(context, "broadcast"), options);
+  const std::string name = nameOf(context, "broadcast");
+  if (const Ring ring = ringOf(graph, group, name); root >= ring.size)
+    throw poputil::poplibs_error(name + ": replica " + std::to_string(root) + " of a group of " + std::to_string(ring.size));
+  const Tensor all = allGatherCrossReplica(graph, data, prog, group, name, options);
   return all[root];
 }
 

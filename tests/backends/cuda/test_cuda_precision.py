@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from bfloat16 import rounded as rounded_to_bfloat16
 from cpu_projects import data
-from cuda_projects import opened, program_of
+from cuda_projects import CASES, opened, program_of
 from hypothesis import given
 from hypothesis import strategies as st
 from nets import dense
@@ -90,10 +90,10 @@ def rounding_reference(monkeypatch):
     backward.run_backward.register(DenseInputGradient, usual[1])
 
 
-def wide(readout=None, surrogate="atan"):
+def wide(readout=None):
     """A readout wider than a fragment is deep, behind more neurons than a warp has lanes; neither a multiple."""
     graph = dense(np.random.default_rng(3), 41, 37, 19, readout, kind="spikes")
-    return lower(graph, loss=parse_loss("ce_rate"), optimizer=SGD(1e-2), surrogate=parse_surrogate(surrogate))
+    return lower(graph, loss=parse_loss("ce_rate"), optimizer=SGD(1e-2), surrogate=parse_surrogate("fast_sigmoid:25"))
 
 
 def uneven(program):
@@ -144,9 +144,26 @@ def test_rounding_is_seen_and_small(precision):
     assert 1e-5 < max(errors) < (1e-2 if precision == "bfloat16" else 4e-3)
 
 
+@pytest.mark.wide
+@pytest.mark.parametrize("name", CASES)
+def test_every_kind_of_network_takes_float16(name):
+    program = program_of(name)
+    inputs, labels = data(program)
+    reference = ReferenceEngine(program)
+    loss = reference.train_batch(inputs, labels, 0.0)
+    wanted = reference.gradients()
+    whole = np.sqrt(sum(float(np.square(g).sum()) for g in wanted.values()))
+    with opened(program, 2, 8, precision="float16") as engine:
+        for segment in (0, 4):
+            engine._segment = lambda steps, batch, segment=segment: segment
+            assert engine.train_batch(inputs, labels, 0.0) == pytest.approx(loss, rel=2e-3)
+            for parameter, gradient in engine.gradients().items():
+                assert np.linalg.norm(gradient - wanted[parameter]) <= 5e-3 * whole, parameter
+
+
 def test_no_delta_is_too_small_for_float16(rounding_reference):
     """Below 3e-8 everything rounds to 0 in float16: without a scale nothing would come back."""
-    program = wide(LIF(0.8, threshold=60.0), "fast_sigmoid:25")
+    program = wide(LIF(0.8, threshold=60.0))
     inputs, labels = uneven(program)
     rounding_reference("float16")
     reference = ReferenceEngine(program)

@@ -352,6 +352,7 @@ const std::vector<std::pair<const char *, Fault>> faults = {
     {"replicas_differ", [](bool bad) { World w(2); const Tensor i = w.graph.addReplicationIndexConstant("i"); w.graph.setTileMapping(i, 0); w.prog.add(AssumeEqualAcrossReplicas(bad ? i : w.number(1))); w.run(); }},
     {"host_values_of_all_replicas", [](bool bad) { World w(2); w.graph.createHostRead("h", w.a); Engine e = w.engine(); e.load(w.device); readBack<float>(e, "h", bad ? 8 : 16); }},
     {"callback_of_a_replica", [](bool bad) { World w(2); w.graph.addHostToDeviceFIFO("s", FLOAT, 1); Engine e = w.engine(); e.connectStreamToCallback("s", bad ? 2u : 1u, [](void *) {}); }},
+    {"groups_of_replicas", [](bool bad) { World w(6); popops::addCodelets(w.graph); gcl::allReduceCrossReplica(w.graph, w.a, gcl::CollectiveOperator::ADD, w.prog, {gcl::CommGroupType::ORTHOGONAL, bad ? 4u : 3u}); w.run(); }},
     // Control programs
     {"predicate_type", [](bool bad) { World w; RepeatWhileFalse loop(Sequence(), bad ? w.a[0] : w.ints[0], Sequence()); }},
     {"predicate_size", [](bool bad) { World w; If(w.ints.slice(0, bad ? 2 : 1), Sequence(), Sequence()); }},

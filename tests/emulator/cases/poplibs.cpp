@@ -341,6 +341,34 @@ void replicas() {
   Engine(graph, Sequence(Copy(index.expand({0}), own), AssumeEqualAcrossReplicas(own))).loadAndRun(device);
 }
 
+/// Six replicas in groups of three: what each has of a sum, a gathering, a scattered sum and the values of member 1.
+void groups() {
+  const Device device = smallDevice(6);
+  for (const gcl::CommGroupType type : {gcl::CommGroupType::CONSECUTIVE, gcl::CommGroupType::ORTHOGONAL}) {
+    Graph graph(device, replication_factor(6));
+    popops::addCodelets(graph);
+    const Tensor x = graph.addVariable(INT, {4}, VariableMappingMethod::LINEAR, "x");
+    const DataStream in = graph.addHostToDeviceFIFO("in", INT, 4);
+    Sequence prog{Copy(in, x)};
+    const gcl::CommGroup three(type, 3);
+    const std::vector<Tensor> shown{gcl::allReduceCrossReplica(graph, x, gcl::CollectiveOperator::ADD, prog, three),
+                                    gcl::allGatherCrossReplica(graph, x, prog, three),
+                                    gcl::reduceScatterCrossReplica(graph, x, gcl::CollectiveOperator::ADD, prog, three),
+                                    gcl::broadcastCrossReplica(graph, x, prog, three, 1)};
+    for (std::size_t i = 0; i < shown.size(); ++i)
+      graph.createHostRead(std::to_string(i), shown[i]);
+    Engine engine(graph, prog);
+    engine.load(device);
+    std::vector<int> values(24);
+    for (int i = 0; i < 24; ++i)
+      values[unsigned(i)] = i * i;
+    engine.connectStream("in", values.data(), values.data() + 24);
+    engine.run();
+    for (std::size_t i = 0; i < shown.size(); ++i)
+      show(readBack<int>(engine, std::to_string(i), 6 * shown[i].numElements()));
+  }
+}
+
 void virtualGraphs() {
   World w(8);
   Graph upper = w.graph.createVirtualGraph(4, 8), odd = w.graph.createVirtualGraph(std::vector<unsigned>{1, 3, 5});
@@ -417,7 +445,7 @@ int main(int argc, char **argv) {
   const auto number = [&](int i) { return unsigned(std::atoi(argv[i])); };
   return runScenario(
       {{"elementwise", elementwise}, {"integers", integers}, {"halves", halves}, {"reductions", reductions}, {"slices", slices},
-       {"loops", loops}, {"networks", networks}, {"convolutions", convolutions}, {"randoms", randoms}, {"cycles", cycles}, {"replicas", replicas},
+       {"loops", loops}, {"networks", networks}, {"convolutions", convolutions}, {"randoms", randoms}, {"cycles", cycles}, {"replicas", replicas}, {"groups", groups},
        {"virtualGraphs", virtualGraphs},
        {"products", [&] { products(number(2), number(3), number(4), number(5)); }},
        {"mapping", [&] { mapping(number(2), number(3), number(4), number(5), argv[6]); }},
