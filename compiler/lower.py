@@ -12,6 +12,7 @@ import numpy as np
 
 from snnc.compiler.arrivals import arrival, fills, kind_of, weights_of
 from snnc.compiler.connections import Link, execution_order, links, recorded, recurrent
+from snnc.compiler.derived_kernels import derived_once
 from snnc.compiler.forward_kernel import forward_kernel
 from snnc.compiler.graph import Array, Graph, Input, Output, Population, StateRef, source_ports
 from snnc.compiler.kernel import Kernel
@@ -210,9 +211,12 @@ def _kernel(population: Population, used: tuple[str, ...], surrogate: Surrogate,
 
 
 def _derived(model: NeuronModel, surrogate: Surrogate, learnable: tuple[str, ...], used: tuple[str, ...]) -> Kernel:
-    from snnc.compiler.adjoint import derive_kernel  # brings sympy, half a second that only training needs
+    def derive() -> Kernel:
+        from snnc.compiler.adjoint import derive_kernel  # brings sympy, half a second that only a kernel not seen before needs
 
-    return derive_kernel(model, surrogate, learnable, used)
+        return derive_kernel(model, surrogate, learnable, used)
+
+    return derived_once(model, surrogate, learnable, used, derive)
 
 
 def _forward(draft: _Draft) -> list[ForwardOp]:

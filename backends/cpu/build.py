@@ -10,7 +10,6 @@ from typing import Final
 
 from snnc.backends.emulator.objects import all_of, compiled, headers_of, precompiled, source_key
 from snnc.backends.emulator.toolchain import (
-    cache_dir,
     common_flags,
     compiler,
     compiler_version,
@@ -21,6 +20,7 @@ from snnc.backends.emulator.toolchain import (
     run_compiler,
     scratch_beside,
 )
+from snnc.compiler.cache import cache_dir
 
 SOURCES: Final = (
     "network.cpp",

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from snnc.backends.emulator.toolchain import (
     EMULATOR,
-    cache_dir,
     common_flags,
     compiler,
     compiler_version,
@@ -22,6 +21,7 @@ from snnc.backends.emulator.toolchain import (
     machine_id,
     run_compiler,
 )
+from snnc.compiler.cache import cache_dir
 
 __all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "library", "prefix"]
 

@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from snnc.backends.emulator.trim import trim
+from snnc.compiler.cache import cache_dir
 
 EMULATOR = Path(__file__).resolve().parent
 
@@ -90,14 +91,6 @@ def digest(parts: Iterable[str | bytes]) -> str:
         data = part.encode() if isinstance(part, str) else part
         total.update(str(len(data)).encode() + b":" + data)
     return total.hexdigest()[:20]
-
-
-def cache_dir() -> Path:
-    """Return the folder that holds built things: ``$SNNC_CACHE``, else ``~/.cache/snnc``."""
-    chosen = os.environ.get("SNNC_CACHE")
-    folder = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "snnc"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def run_compiler(command: Sequence[str], what: str) -> str:

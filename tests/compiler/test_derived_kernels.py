@@ -1,0 +1,91 @@
+"""A kernel that was derived before is the one that would be derived, and a damaged cache is none."""
+
+import json
+import os
+
+import pytest
+
+from snnc.compiler import derived_kernels
+from snnc.compiler.adjoint import derive_kernel
+from snnc.compiler.derived_kernels import derived_once, from_data, to_data
+from snnc.compiler.neurons import ALIF, LIF, SLSTM
+from snnc.compiler.surrogates import atan, fast_sigmoid, straight_through
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SNNC_CACHE", str(tmp_path))
+    return tmp_path / "kernels"
+
+
+def asked(model=None, surrogate=None, learnable=(), ports=("o0",), *, derived):
+    """The kernel of a neuron; each derivation is noted."""
+    model, surrogate = model or LIF(0.9), surrogate or atan()
+
+    def derive():
+        derived.append(model.name)
+        return derive_kernel(model, surrogate, learnable)
+
+    return derived_once(model, surrogate, learnable, ports, derive)
+
+
+@pytest.mark.parametrize("model", [LIF(0.9), ALIF(0.9, 0.8), SLSTM()], ids=lambda model: model.name)
+def test_text_and_back_is_the_same_kernel(model):
+    kernel = derive_kernel(model, fast_sigmoid(), tuple(model.parameters))
+    assert from_data(json.loads(json.dumps(to_data(kernel)))) == kernel
+
+
+def test_the_second_time_nothing_is_derived(cache):
+    derived = []
+    first, second = (asked(derived=derived) for _ in range(2))
+    assert first == second == derive_kernel(LIF(0.9), atan())
+    assert len(derived) == 1
+    assert len(list(cache.iterdir())) == 1
+
+
+def test_other_neurons_surrogates_parameters_ports_and_code_have_kernels_of_their_own(cache, monkeypatch):
+    derived = []
+    asked(derived=derived)
+    beta = next(iter(LIF(0.9).parameters))
+    others = ({"model": ALIF(0.9, 0.8)}, {"surrogate": straight_through()}, {"learnable": (beta,)}, {"ports": ("o0", "o1")})
+    for number, other in enumerate(others, 2):
+        asked(**other, derived=derived)
+        assert len(derived) == number
+    monkeypatch.setattr(derived_kernels, "_deriving", lambda: "another version")
+    asked(derived=derived)
+    assert len(derived) == len(others) + 2
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [b"", b"{", b"[]", b"{}", b"\xff\xfe", b"[" * 100_000, b'{"forward": "import os"}', b" " * (derived_kernels.LARGEST + 1)],
+    ids=lambda text: f"{len(text)} bytes",
+)
+def test_a_damaged_file_is_written_anew(cache, damaged):
+    derived = []
+    kernel = asked(derived=derived)
+    (file,) = cache.iterdir()
+    file.write_bytes(damaged)
+    assert asked(derived=derived) == kernel
+    assert len(derived) == 2
+    assert asked(derived=derived) == kernel
+    assert len(derived) == 2
+
+
+def test_code_that_is_no_equation_is_not_taken(cache):
+    derived = []
+    kernel = asked(derived=derived)
+    (file,) = cache.iterdir()
+    data = json.loads(file.read_text())
+    file.write_text(json.dumps(data | {"backward": "d_i0 = __import__('os').getcwd()"}))
+    assert asked(derived=derived) == kernel
+    assert len(derived) == 2
+
+
+def test_without_a_cache_kernels_are_derived(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SNNC_CACHE", str(tmp_path / "file" / "cache"))
+    derived = []
+    assert asked(derived=derived) == asked(derived=derived)
+    assert len(derived) == 2
+    assert os.listdir(tmp_path) == ["file"]
