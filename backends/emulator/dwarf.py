@@ -175,13 +175,13 @@ class _Reader:
     def field(self, member: DIE, offset: int) -> Field | None:
         name = _text(member, "DW_AT_name")
         outer = self.resolved(member)
-        if outer.tag not in CLASS_TAGS:
+        if not self.is_class(outer):
             scalar = self.scalar(outer)
             return Field(name, offset, "value", "none", scalar, "SPAN", 1) if scalar else None
         wrapper = self.plain_name(outer)
         direction = DIRECTIONS.get(wrapper)
         inner = outer if direction is None else self.type_arguments(outer)[0]
-        if inner.tag not in CLASS_TAGS:
+        if not self.is_class(inner):
             return Field(name, offset, "scalar", direction or "none", self.scalar(inner), "SPAN", 1)
         return self.vector_field(name, offset, inner, direction)
 
@@ -195,7 +195,7 @@ class _Reader:
         alignment = int(values[1])
         if template == "poplar::VectorList":
             return Field(name, offset, "list", direction or "none", self.scalar(element), layout, alignment)
-        if element.tag in CLASS_TAGS:
+        if self.is_class(element):
             row = self.field_of_row(element)
             return None if row is None else Field(name, offset, "list", row.direction, row.type, row.layout, row.alignment)
         kind = "state" if direction is None else "vector"
@@ -204,8 +204,11 @@ class _Reader:
     def field_of_row(self, edge: DIE) -> Field | None:
         """Return the field that one element of a Vector<Input<Vector<T>>> would be."""
         direction = DIRECTIONS.get(self.plain_name(edge))
-        inner = self.type_arguments(edge)[0]
-        if inner.tag not in CLASS_TAGS:
+        arguments = self.type_arguments(edge)
+        if not arguments:
+            return None
+        inner = arguments[0]
+        if not self.is_class(inner):
             return Field("", 0, "scalar", direction or "none", self.scalar(inner), "SPAN", 1)
         return self.vector_field("", 0, inner, direction)
 
@@ -216,8 +219,17 @@ class _Reader:
             if die.tag not in WRAPPERS:
                 return die
 
+    def is_class(self, die: DIE) -> bool:
+        """Return whether a type is a class other than that of an element."""
+        return die.tag in CLASS_TAGS and not self.is_quarter(die)
+
+    def is_quarter(self, die: DIE) -> bool:
+        return die.tag in CLASS_TAGS and self.plain_name(die) == "quarter"
+
     def scalar(self, die: DIE) -> str:
-        """Return the device's name of a base or enumeration type, empty for others."""
+        """Return the device's name of a base or enumeration type, or of a quarter; empty for others."""
+        if self.is_quarter(die):
+            return "quarter"
         if die.tag == "DW_TAG_enumeration_type":
             size = _number(die, "DW_AT_byte_size")
             return {1: "unsigned char", 2: "unsigned short", 4: "int"}.get(size, "")

@@ -53,10 +53,14 @@ def parted(graph, sizes, parts, seed, optimizer, **options):
 
 def assert_trains_alike(case, engine):
     reference = case.reference()
-    for step in range(3):
-        inputs, target = case.data(seed=step)
-        assert_same_records(engine.forward(inputs, {}), reference.forward(inputs, {}))
-        assert_same_training(engine, reference, [(inputs, target)], tolerance=(0, 1e-5, 1e-5, 1e-7))
+
+    def batches():
+        for step in range(3):
+            inputs, target = case.data(seed=step)
+            assert_same_records(engine.forward(inputs, {}), reference.forward(inputs, {}))
+            yield inputs, target
+
+    assert_same_training(engine, reference, batches(), tolerance=(0, 1e-5, 1e-5, 1e-7))
 
 
 @settings(max_examples=8, deadline=None)

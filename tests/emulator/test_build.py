@@ -185,6 +185,6 @@ def test_of_several_that_want_the_same_library_one_builds_it(tmp_path, monkeypat
         (scratch / "lib" / "libx.so").touch()
 
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: toolchain.kept("x", "lib/libx.so", fill, shared=True), range(4)))
+        found = list(pool.map(lambda _: toolchain.kept("x", "lib/libx.so", fill), range(4)))
     assert found == [tmp_path / "x" / "lib" / "libx.so"] * 4
     assert len(built) == 1

@@ -75,10 +75,11 @@ def test_codelets_have_builtins_and_vectors_with_names_and_draw_the_same_numbers
     text = cases.run("everyday", "vectors", SNNC_THREADS="1")
     assert text == cases.run("everyday", "vectors", SNNC_THREADS="3", SNNC_PARALLEL_MICROSECONDS="0")
     assert text == cases.run("everyday", "vectors", SNNC_CHECK_WORKERS="1")
-    values, drawn = numbers(text)
+    values, drawn, quarters = numbers(text)
     both = np.array([(1 + 3) ** 2 + 1, (2 * 2) ** 2 + 1])
     np.testing.assert_allclose(values, [*both, both.max() + np.float16(0.1), np.e + 0], rtol=1e-6)
     assert len(set(drawn)) == 240
+    assert quarters.tolist() == [255, 128, 7]
     assert abs(drawn.mean() / 2**32 - 0.5) < 0.08  # four deviations
 
 

@@ -248,6 +248,12 @@ def test_replicas_of_a_group_exchange_among_themselves(cases):
                     assert seen[replica].tolist() == right.tolist()
 
 
+@pytest.mark.parametrize("scenario", ["convolutions", "randoms", "groups"])
+def test_results_do_not_depend_on_the_number_of_threads(cases, scenario):
+    text = cases.run("poplibs", scenario, SNNC_THREADS="1")
+    assert text == cases.run("poplibs", scenario, SNNC_THREADS="3", SNNC_PARALLEL_MICROSECONDS="0")
+
+
 def test_virtual_graphs_number_their_own_tiles(cases):
     lines = [line.strip() for line in cases.run("poplibs", "virtualGraphs").splitlines()]
     assert lines[:5] == ["4 3", "4 5 6 7", "0 1 2 3", "1 3 5", "0 1 2"]

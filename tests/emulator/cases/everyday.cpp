@@ -286,7 +286,9 @@ void options(const std::string &folder) {
 
 /// Builtins without their header, vectors with named elements and in Clang's manner.
 const char *const vectorCodelets = R"(#include <poplar/Vertex.hpp>
+#include <ipu_vector_math>
 #include <ipudef.h>
+#include <poplar/QuarterFloat.hpp>
 using namespace poplar;
 typedef float pair __attribute__((ext_vector_type(2)));
 class Vectors : public MultiVertex {
@@ -305,6 +307,21 @@ public:
     out[1] = both[1];
     out[2] = __builtin_ipu_max(both.x, both.y) + __builtin_ipu_f16tof32(__builtin_ipu_f32tof16(0.1f));
     out[3] = __builtin_ipu_exp(float2{0.f, 1.f}).y + float((both > 20.f).y);
+    const float2 bounded = ipu::andc(ipu::clamp(float2{-9.f, 9.f}, float2{-2.f, 5.f}), float2{-0.f, -0.f});
+    out[3] += bounded.x * 10.f + bounded.y - 5.f * ipu::clamp(7.f, float2{0.f, 5.f});
+    return true;
+  }
+};
+/// A field of a type of its own is no edge.
+struct Pair { float first, second; };
+class Quarters : public Vertex {
+public:
+  Input<Vector<quarter>> in;
+  Output<Vector<quarter>> out;
+  Vector<Pair> own;
+  bool compute() {
+    for (unsigned i = 0; i < out.size(); ++i)
+      out[i] = in[out.size() - 1 - i];
     return true;
   }
 };
@@ -324,15 +341,23 @@ void vectors() {
     graph.setTileMapping(v, tile);
     map(graph, {out[tile], drawn[tile]}, tile);
   }
+  const Tensor eights = graph.addVariable(QUARTER, {3}, "eights"), turned = graph.addVariable(QUARTER, {3}, "turned");
+  map(graph, {eights, turned}, 1);
+  graph.setTileMapping(graph.addVertex(cs, "Quarters", {{"in", eights}, {"out", turned}}), 1);
+  graph.createHostWrite("eights", eights);
+  graph.createHostRead("turned", turned);
   graph.createHostRead("out", out);
   graph.createHostRead("drawn", drawn);
   Engine engine(graph, Repeat(2, Execute(cs)));
-  engine.loadAndRun(device);
+  engine.load(device);
+  write(engine, "eights", std::vector<unsigned char>{7, 128, 255});
+  engine.run();
   std::vector<float> values(160);
   engine.readTensor("out", values.data());
   std::cout.precision(9);
   show(std::vector<float>(values.begin(), values.begin() + 4));
   show(readBack<unsigned>(engine, "drawn", 240));
+  show(readBack<unsigned char>(engine, "turned", 3));
 }
 
 /// Profiles by the calls of older programs and by the analysis library.
