@@ -8,7 +8,7 @@ from snnc.backends.poplar.parts import VertexLoop, integer, scalar
 def clock(compute_set: str, source: str, target: str, add: int | str) -> VertexLoop:
     """Vertices that set one counter of each IPU by the other."""
     fields = (scalar("Input", "int", "from", f"{source}[p.tile]"), scalar("Output", "int", "to", f"{target}[p.tile]"), integer("add", add))
-    return VertexLoop(compute_set, "Place", "p", f"{target}.places", compute_set, "Clock", "p.tile", fields)
+    return VertexLoop(compute_set, "auto", "p", f"{target}.places", compute_set, "Clock", "p.tile", fields)
 
 
 def set_clock(name: str, value: str) -> str:
