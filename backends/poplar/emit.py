@@ -145,7 +145,8 @@ def add_network(net: Network, assembly: Assembly) -> list[Body]:
     add_recompute(net, assembly)
     add_streaming(net, assembly)
     add_clocks(net, assembly)
-    return [{"template": "further_windows", "cost": net.cost("decide"), "zero": ZERO}] if net.rounds or net.backward_rounds else []
+    costs = {"cost": net.cost("decide"), "answer": net.cost("answer"), "zero": ZERO}
+    return [{"template": "further_windows", **costs}] if net.rounds or net.backward_rounds else []
 
 
 def gradient_codelets(net: Network) -> list[Body]:
@@ -216,6 +217,7 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
     if net.rounds:
         names |= {
             "forward_decide": "FD further windows?",
+            "forward_answer": "FD answer",
             "forward_gather": "FG gather",
             "forward_next": "FN next window",
             "zero_currents": "zero currents",
@@ -239,7 +241,12 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
     if any(b.gradient is not None for b in net.plan.buses):
         names |= {REDUCE: "B3 reduction"}
     if net.backward_rounds:
-        names |= {"backward_decide": "BD further windows?", "backward_next": "BN next window", "backward_rounds": "BG gather"}
+        names |= {
+            "backward_decide": "BD further windows?",
+            "backward_answer": "BD answer",
+            "backward_next": "BN next window",
+            "backward_rounds": "BG gather",
+        }
     return [{"name": name, "title": title} for name, title in names.items()]
 
 

@@ -45,6 +45,8 @@ def _add_decide(net: Network, assembly: Assembly, part: str) -> None:
     assembly.variable(
         "Tensor", "again", f'layout.on_tile(poplar::BOOL, {{}}, "again", {_TILE})', "some window holds more than its capacity"
     )
+    asked = f'layout.on_tile(poplar::UNSIGNED_INT, {{{net.workers}}}, "asked", {_TILE})'
+    assembly.variable("Tensor", "asked", asked, "what each worker found")
     rounds = assembly.variable("Tensor", f"{part}_round_count", f'layout.on_tile(poplar::UNSIGNED_INT, {{1}}, "{part}_rounds", {_TILE})')
     assembly.tensors.append(f'counter("{part}_rounds", {rounds});')
     if part == "forward":
@@ -52,11 +54,16 @@ def _add_decide(net: Network, assembly: Assembly, part: str) -> None:
     flags = ", ".join(f"{bus.id}_more.all" for bus in limited)
     fields = (
         vector("Input", "unsigned", "more", f"poplar::concat(std::vector<Tensor>{{{flags}}})"),
-        scalar("Output", "bool", "again", "again"),
-        scalar("InOut", "unsigned", "rounds", f"{rounds}[0]"),
+        vector("Output", "unsigned", "asked", "asked"),
         number("count", " + ".join(f"{bus.id}_more.all.numElements()" for bus in limited)),
     )
     assembly.loop("clocks", VertexLoop(f"{part} rounds", *_ONE, f"{part}_decide", "Decide", _TILE, fields))
+    answer = (
+        vector("Input", "unsigned", "asked", "asked"),
+        scalar("Output", "bool", "again", "again"),
+        scalar("InOut", "unsigned", "rounds", f"{rounds}[0]"),
+    )
+    assembly.loop("clocks", VertexLoop(f"{part} rounds", *_ONE, f"{part}_answer", "Answer", _TILE, answer))
 
 
 def optimizer_context(optimizer: Optimizer | None) -> Body:
@@ -124,7 +131,8 @@ def sequences(net: Network, assembly: Assembly) -> list[str]:
     if net.rounds:
         lines += [
             "// Exact: further windows as long as one holds more than its capacity.",
-            "forward_step.add(RepeatWhileTrue(Execute(forward_decide), again, Sequence{Execute(forward_gather), Execute(forward_next)}));",
+            "const Sequence forward_test{Execute(forward_decide), Execute(forward_answer)};",
+            "forward_step.add(RepeatWhileTrue(forward_test, again, Sequence{Execute(forward_gather), Execute(forward_next)}));",
         ]
     lines += ["forward_step.add(Execute(forward_neurons));", *_forward(net, assembly)]
     if not net.training:
@@ -136,7 +144,8 @@ def sequences(net: Network, assembly: Assembly) -> list[str]:
     if net.backward_rounds:
         lines += [
             f"const Sequence backward_window{{Execute(backward_next), Execute(backward_rounds){reduced}}};",
-            "backward_step.add(RepeatWhileTrue(Execute(backward_decide), again, backward_window));",
+            "const Sequence backward_test{Execute(backward_decide), Execute(backward_answer)};",
+            "backward_step.add(RepeatWhileTrue(backward_test, again, backward_window));",
         ]
     return [*lines, *_backward(net, assembly)]
 

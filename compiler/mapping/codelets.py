@@ -107,7 +107,8 @@ def _single(layout: Layout) -> Iterator[Use]:
     yield Use("clock", CLOCK_CODE, layout.clock_tiles, 2 + 2 * problem.training + (problem.segment > 0), 3)
     tests = sum(bool(problem.limited(backward=backward)) for backward in ((False, True) if problem.training else (False,)))
     if tests:
-        yield Use("decide", problem.costs["decide"], first, tests, 4)
+        yield Use("decide", problem.costs["decide"], first, tests, 3)
+        yield Use("answer", problem.costs["answer"], first, tests, 3)
     if problem.training:
         yield Use("loss_sum", problem.costs["reduce"], first, 1, 3)
         yield Use("schedule", problem.costs["update"], first, 1, 3)

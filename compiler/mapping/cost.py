@@ -475,7 +475,8 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         "reduce_partials": CodeletCost(start=16, row=6, product=2),
         "gradient_window": CodeletCost(start=20, sample=14, row=6, product=2),
         **_loss(network),
-        "decide": CodeletCost(start=16, element=4),  # of a flag: load, test, or, branch
+        "decide": CodeletCost(start=20, element=3),  # a worker's share, its answer; of a flag: load, or, branch
+        "answer": CodeletCost(start=16, element=3),
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float
         # private or gathered gradients, two elements at a time: of each pass over up to SUMMANDS of them load and store the sum; load, add
         "update": CodeletCost(start=24, row=2, product=2, element=adam if network.moments == 2 else 5 + network.moments).calling(sums),

@@ -21,7 +21,7 @@ from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.network import Source
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relay_cycles import MaskRows, boundary_cycles, mask_rows
-from snnc.compiler.mapping.relay_workers import bits_cycles, relay_cycles
+from snnc.compiler.mapping.relay_workers import bits_cycles, next_bits_cycles, relay_cycles
 from snnc.compiler.mapping.shapes import shapes
 from snnc.compiler.mapping.step import Step
 from snnc.compiler.mapping.streaming import row_copy
@@ -349,8 +349,12 @@ def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
         return ()
     test, rounds = Load(problem), round(problem.further_windows(backward=backward) * runs / problem.segments.iterations)
     flags = sum(problem.flags_of_relay(bus) * len(layout.relays[bus.source]) for bus in limited)
-    test.add(0, problem.target.vertex_start_cycles + worker_cycles(problem.costs["decide"], elements=flags))
-    asked = Step(f"{part}: test for further windows", part, runs + rounds, test, flags_to_one_tile(layout, limited), decisions=1)
+    start, workers = problem.target.vertex_start_cycles, problem.target.workers
+    slowest = start + worker_cycles(problem.costs["decide"], elements=ceil_div(flags, workers))
+    test.add_kinds(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.array([[slowest]], dtype=np.float64), shared=True)
+    answer = CONTROL + workers * (start + worker_cycles(problem.costs["answer"], elements=workers))
+    flagged = flags_to_one_tile(layout, limited)
+    asked = Step(f"{part}: test for further windows", part, runs + rounds, test, flagged, local=answer, decisions=1)
     if rounds == 0:
         return (asked,)
     read, shown = _further(layout, part)
@@ -384,13 +388,18 @@ def _next_load(layout: Layout, part: str) -> Load:
     cost, timeline = problem.costs["next_window"], problem.timeline
     rounds = timeline.further_rounds(backward=backward)
     for source, buses in limited_sources(problem.limited(backward=backward)).items():
-        relays = layout.relays[source]
-        first, count = np.array([(relay.sample, relay.samples) for relay in relays], dtype=np.int64).T
+        relays, samples = layout.relays[source], [(relay.sample, relay.samples) for relay in layout.relays[source]]
+        tiles, kinds = np.array([relay.tile for relay in relays]), np.arange(len(relays))
+        if source in problem.bits:
+            for bus in buses:
+                load.add_kinds(tiles, kinds, next_bits_cycles(problem, bus, samples, rounds), shared=True)
+            continue
+        first, count = np.array(samples, dtype=np.int64).T
         cycles = problem.target.vertex_start_cycles + worker_cycles(cost, samples=count)[:, None]
         for bus in buses:
             ids = timeline.in_rounds(bus, rounds, backward=backward, spikes=not backward, later=0 if backward else 1)
             cycles = cycles + cost.element * Sums(ids).over(first, count)
-        load.add_kinds(np.array([relay.tile for relay in relays]), np.arange(len(relays)), cycles)
+        load.add_kinds(tiles, kinds, cycles)
     return load
 
 

@@ -19,6 +19,7 @@ from snnc.compiler.mapping.network import Source
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relay_cycles import TOGETHER, MaskRows, windows_work
 from snnc.compiler.mapping.schedule import INPUT_STAGE
+from snnc.compiler.mapping.timeline import Rounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +168,20 @@ def bits_cycles(problem: Problem, bus: Bus, relays: Sequence[tuple[int, int]]) -
         shares = Shares.of(problem.target.workers, samples)
         found[here] = _listing(problem, bus, shares, first[here][:, None] + np.arange(samples))
     return found
+
+
+def next_bits_cycles(problem: Problem, bus: Bus, relays: Sequence[tuple[int, int]], rounds: Rounds) -> Floats:
+    """[relays, rounds]: the same of the vertex that lists the bits of a step in a further window: each worker takes whole samples."""
+    timeline, cost, workers = problem.timeline, problem.costs["relay_bits"], problem.target.workers
+    first = timeline.first(bus)
+    ids = timeline.placed(timeline.spikes(bus.source), first)[rounds.iteration]
+    read = cost.word * bit_words(bus.source.width) * timeline.active(first)[rounds.iteration]
+    each = cost.sample + read[:, None] + cost.id * ids
+    fixed = problem.target.vertex_start_cycles + cost.start
+    slowest = [
+        np.max([each[:, begin + w : begin + count : workers].sum(axis=1) for w in range(workers)], axis=0) for begin, count in relays
+    ]
+    return fixed + np.array(slowest, dtype=np.float64)
 
 
 def _listing(problem: Problem, bus: Bus, shares: Shares, chosen: Ints) -> Any:

@@ -306,7 +306,7 @@ def test_workloads_are_listed_and_nothing_runs(capsys):
 
 
 def test_modes_of_snnc_are_lines_of_their_own():
-    assert {entry.mode for entry in entries(["snnc"])} == {"exact", "window", "events", "checkpoint"}
+    assert {entry.mode for entry in entries(["snnc"])} == {"exact", "window", "events", "checkpoint", "bfloat16"}
     assert {entry.engine for entry in entries()} == {"snnc", "snntorch", "norse", "spikingjelly", "torch", "jax"}
 
 

@@ -60,7 +60,7 @@ def sparse(net: snnc.Network) -> None:
 
 
 @cache
-def predicted_and_emulated(make: object, tiles: int, chips: int) -> tuple[Plan, dict[str, object]]:
+def predicted_and_emulated(make: object, tiles: int, chips: int, capacity: int | None = None) -> tuple[Plan, dict[str, object]]:
     net = snnc.Network("net")
     make(net)  # type: ignore[operator]
     program = lower(net.graph(), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-3), steps=STEPS)
@@ -68,7 +68,7 @@ def predicted_and_emulated(make: object, tiles: int, chips: int) -> tuple[Plan, 
     x = {i.id: (random.random((STEPS, BATCH, *i.shape)) < 0.1).astype(np.float32) for i in program.inputs}
     target = replace(load_target("gc200"), name="small", tiles_per_chip=tiles, chips=chips)
     seen = measure_activity(program, x, "the test's inputs")
-    plan = make_plan(program, target, steps=STEPS, batch=BATCH, activity=seen.mean, counts=seen.counts)
+    plan = make_plan(program, target, steps=STEPS, batch=BATCH, activity=seen.mean, counts=seen.counts, capacity=capacity)
     with TemporaryDirectory() as folder:
         engine = open_engine(emit_poplar(program, plan, Path(folder) / "project"))
         engine.train_batch(x, random.integers(0, CLASSES, BATCH), 0.0)
@@ -95,6 +95,21 @@ def test_each_superstep_is_predicted_within_five_per_cent(make, tiles, chips):
     for phase in compared:
         cycles = sum(found.phases[phase.name].values())
         assert phase.runs * phase.cycles == pytest.approx(cycles, rel=0.05, abs=0.001 * plan.cycles), phase.name
+
+
+def test_further_windows_are_predicted_within_five_per_cent():
+    plan, emulated = predicted_and_emulated(recurrent, 24, 1, 8)
+    assert {bus.form for bus in plan.buses} == {"bits", "ids"}
+    assert plan.cycles == pytest.approx(emulated["cycles_last_run"], rel=0.05)
+    kinds = ("compute_cycles_busiest", "exchange_cycles", "sync_cycles", "control_cycles")
+    steps = [(step["name"], sum(step[kind] for kind in kinds)) for step in emulated["steps"]]
+    for part in ("forward", "backward"):
+        for name, code in (("further windows", "G"), ("next windows", "N"), ("test for further windows", "D")):
+            phase = next(phase for phase in plan.phases if phase.name == f"{part}: {name}")
+            cycles = sum(cycles for step, cycles in steps if step.startswith(f"{part[0].upper()}{code} "))
+            sync = phase.sync / 2 if code == "D" else phase.sync
+            assert phase.runs > 0
+            assert phase.runs * (phase.compute + phase.exchange + sync) == pytest.approx(cycles, rel=0.05), phase.name
 
 
 def test_exchange_buffers_of_sparse_populations_are_predicted_in_each_superstep():
