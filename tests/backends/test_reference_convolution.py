@@ -125,7 +125,7 @@ def compare_pool(operation, x, torch_pool):
     np.testing.assert_allclose(d_x, tensor.grad.flatten(1), rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(pools())
 def test_pools_and_their_gradients_are_those_of_pytorch(case):
     operation, x = case

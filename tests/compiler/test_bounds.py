@@ -20,7 +20,7 @@ def machine(tiles: int, chips: int = 1, **changes: float) -> Target:
     return replace(load_target("gc200"), name="small", tiles_per_chip=tiles, chips=chips, **changes)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     widths=st.lists(st.integers(1, 40), min_size=1, max_size=4),
     tiles=st.integers(1, 40),
