@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from snnc.benchmarks.nets import names
+from snnc.benchmarks.nets import benchmark, names
 from snnc.compiler.mapping.strategies.partition import has_metis
 from snnc.errors import BenchError
 
@@ -74,7 +74,8 @@ def run(task: Task, seconds: float = SECONDS) -> dict[str, Any]:
     command = [sys.executable, "-m", "snnc.benchmarks.measure", task.net, task.strategy]
     command += [task.target] if task.target else []
     command += ["--emit"] if task.emit else []
-    failed = {"net": task.net, "strategy": task.strategy, "target": task.target, "fits": False, "step_cycles": None, "bound_cycles": None}
+    target = task.target or benchmark(task.net).target
+    failed = {"net": task.net, "strategy": task.strategy, "target": target, "fits": False, "step_cycles": None, "bound_cycles": None}
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:

@@ -102,7 +102,9 @@ def test_a_process_that_dies_is_a_row_with_an_error(monkeypatch):
 
 
 def test_a_process_that_takes_too_long_is_given_up():
-    assert "longer than" in run(Task("w1", "snnc", None, False), seconds=0.01)["error"]
+    row = run(Task("w1", "snnc", None, False), seconds=0.01)
+    assert "longer than" in row["error"]
+    assert row["target"] == "gc200"
 
 
 ROWS = [
