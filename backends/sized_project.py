@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -10,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import jinja2
 import numpy as np
 
-from snnc.backends.names import c_string, comment_text
 from snnc.backends.native import ABI_VERSION, PROJECT_FORMAT, SHARED_SOURCES
 from snnc.backends.project import Chunk, whole_folder, write_file
 from snnc.backends.safetensors_file import safetensors
+from snnc.backends.source_templates import source_templates
 from snnc.compiler.graph import Array
 from snnc.compiler.step_program import StepProgram
 
@@ -62,15 +60,7 @@ def initial_values(program: StepProgram) -> dict[str, Array]:
 
 def rendered(context: Mapping[str, Any], target: str, names: Iterable[str]) -> dict[str, str]:
     """Return the text files of a target: those called `names`, those of the ABI, the loss and the optimizer."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(str(importlib.resources.files("snnc.templates"))),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"comment": comment_text, "c_string": c_string}
+    environment = source_templates()
     paths = {**{n: f"common/{n}" for n in SHARED_SOURCES}, **{n: f"{target}/{n}" for n in names}}
     if context["training"]:
         paths |= {"cross_entropy.hpp": f"{target}/cross_entropy.hpp", "loss.hpp": f"{target}/loss_{context['loss']['name']}.hpp"}

@@ -33,6 +33,8 @@ _DERIVING: Final = (
 )  # fmt: skip
 """Modules that decide what is derived."""
 _CODE: Final = ("forward", "backward")
+_NAMES: Final = tuple(field.name for field in fields(Kernel) if field.name not in (*_CODE, "binary", "labels"))
+"""Fields that are lists of names."""
 
 
 def derived_once(
@@ -98,7 +100,7 @@ def _write(path: Path, kernel: Kernel) -> None:
 def to_data(kernel: Kernel) -> dict[str, Any]:
     """Return the kernel as JSON data."""
     code = {name: "\n".join(map(str, getattr(kernel, name))) for name in _CODE}
-    names = {field.name: list(getattr(kernel, field.name)) for field in fields(Kernel) if field.name not in (*_CODE, "binary", "labels")}
+    names = {name: list(getattr(kernel, name)) for name in _NAMES}
     return {**names, **code, "binary": sorted(kernel.binary), "labels": dict(kernel.labels)}
 
 
@@ -112,7 +114,7 @@ def from_data(data: dict[str, Any]) -> Kernel:
     KeyError, TypeError
         It is other data.
     """
-    names = {field.name: tuple(data[field.name]) for field in fields(Kernel) if field.name not in (*_CODE, "binary", "labels")}
+    names = {name: tuple(data[name]) for name in _NAMES}
     forward, backward = (_code(data[name]) for name in _CODE)
     return Kernel(**names, forward=forward, backward=backward, binary=frozenset(data["binary"]), labels=dict(data["labels"]))
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.resources
 import json
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import jinja2
-
-from snnc.backends.names import c_string, comment_text
+from snnc.backends.names import comment_text
 from snnc.backends.native import ABI_VERSION, PROJECT_FORMAT, SHARED_SOURCES
 from snnc.backends.poplar.backward import add_backward
 from snnc.backends.poplar.build import SOURCES
@@ -31,6 +28,7 @@ from snnc.backends.poplar.streaming import add_streaming
 from snnc.backends.poplar.tables import initial_values, plan_tables
 from snnc.backends.project import Chunk, whole_folder, write_file
 from snnc.backends.safetensors_file import safetensors, safetensors_header
+from snnc.backends.source_templates import source_templates
 from snnc.compiler.mapping.block_codelets import ZERO
 from snnc.compiler.mapping.codelets import CLOCK_CODE
 from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost
@@ -96,16 +94,7 @@ def render(net: Network) -> dict[str, str]:
 
 def print_files(net: Network, names: Mapping[str, str], context: Body) -> dict[str, str]:
     """Print templates; `names` maps a file to its template."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(str(importlib.resources.files("snnc.templates"))),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-        keep_trailing_newline=True,
-    )
-    environment.filters["comment"] = comment_text
-    environment.filters["c_string"] = c_string
+    environment = source_templates()
     environment.filters["code_bytes"] = partial(code_bytes, net.plan.target.instruction_bytes)
     return {name: environment.get_template(f"{path}.jinja").render(context) for name, path in names.items()}
 
