@@ -95,9 +95,9 @@ def _alike(problem: Problem, source: Source, rows: MaskRows | None, first: Ints,
         joined = forward and rows is not None and bus.lag == problem.schedule.latency
         each = cost.sample * shares.pieces[:, None] * (1.0 - finished if joined else 1.0)
         cycles = cycles + each + (0.0 if joined else _copying(problem, bus, shares, chosen, forward=forward))
-        if bus in problem.limited(backward=not forward):
+        if passes := problem.passes_asked_for(bus, forward=forward):
             read = samples + (finished * (shares.pieces.sum() - samples) if joined else 0.0)
-            cycles = cycles + cost.choice * read * (np.arange(workers) == 0)[:, None]
+            cycles = cycles + (cost.choice * read + cost.single) * (np.arange(workers) < passes)[:, None]
     if forward and rows is not None:
         cycles = cycles + finished * _joining(problem, source, rows, shares, chosen)
     return start + cycles.max(axis=1)
@@ -159,7 +159,7 @@ def _drawn(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> 
         yield np.stack(found, axis=1)
 
 
-def bits_cycles(problem: Problem, bus: Bus, relays: Sequence[tuple[int, int]]) -> Floats:
+def bits_cycles(problem: Problem, bus: Bus, relays: Sequence[tuple[int, int]], *, forward: bool) -> Floats:
     """[relays, iterations]: the same of the vertex that lists the bits of a step in the windows of a bus."""
     found = np.zeros((len(relays), len(problem.timeline.chosen)))
     first, count = np.array(relays, dtype=np.int64).T
@@ -167,7 +167,7 @@ def bits_cycles(problem: Problem, bus: Bus, relays: Sequence[tuple[int, int]]) -
         here = np.flatnonzero(count == samples)
         shares = Shares.of(problem.target.workers, samples)
         found[here] = _listing(problem, bus, shares, first[here][:, None] + np.arange(samples))
-    return found
+    return found + problem.costs["relay_bits"].single * problem.passes_asked_for(bus, forward=forward)
 
 
 def next_bits_cycles(problem: Problem, bus: Bus, relays: Sequence[tuple[int, int]], rounds: Rounds) -> Floats:
