@@ -13,7 +13,7 @@ from snnc.compiler.mapping.block_work import add_blocks, limited_sources, round_
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.copies import local_copy_cycles
 from snnc.compiler.mapping.cost import CLOCK, worker_cycles
-from snnc.compiler.mapping.gradient_traffic import add_last_sums, add_reduction, add_sums_to_relays, partials_to_sums
+from snnc.compiler.mapping.gradient_traffic import add_last_sums, add_reduction, add_sums_of_rounds, add_sums_to_relays, partials_to_sums
 from snnc.compiler.mapping.grouping import Floats, ceil_div, mask_unit
 from snnc.compiler.mapping.indexed_traffic import (
     deltas_by_rows,
@@ -391,7 +391,10 @@ def _further(layout: Layout, part: str) -> tuple[tuple[Load, Traffic], tuple[Loa
     """Blocks read further windows; relays show the next ones."""
     read, shown = round_load(layout, part), _next_load(layout, part)
     windows = windows_to_blocks(layout, backward=part == "backward")
-    return (read, with_clock(layout, windows, read.tiles)), (shown, with_clock(layout, Traffic.none(layout.problem), shown.tiles))
+    moved = with_clock(layout, Traffic.none(layout.problem), shown.tiles)
+    if part == "backward":
+        add_sums_to_relays(layout, moved, layout.problem.limited(backward=True))
+    return (read, with_clock(layout, windows, read.tiles)), (shown, moved)
 
 
 def fragments_without_runs(layout: Layout) -> Floats:
@@ -420,8 +423,13 @@ def _next_load(layout: Layout, part: str) -> Load:
         cycles = problem.target.vertex_start_cycles + worker_cycles(cost, samples=count)[:, None]
         for bus in buses:
             ids = timeline.in_rounds(bus, rounds, backward=backward, spikes=not backward, later=0 if backward else 1)
+            if backward and bus.id in problem.windowed_buses:
+                before = timeline.in_rounds(bus, rounds, backward=True, spikes=False, later=-1)
+                ids = ids + (before if bus.source.width > 1 << 16 else ceil_div(before, 2))
             cycles = cycles + cost.element * Sums(ids).over(first, count)
         load.add_kinds(tiles, kinds, cycles)
+    if backward:
+        add_sums_of_rounds(layout, load, problem.limited(backward=True), rounds)
     load.add(ROOT, problem.target.vertex_start_cycles + problem.costs["count_down"].start)
     return load
 
