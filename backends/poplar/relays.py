@@ -126,7 +126,9 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
         if bus.gradient is not None:
             window_variables(assembly, store, bus)
         if bus in net.asked:
-            assembly.variable("Tensor", f"{bus.id}_position", f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_position", 1)')
+            shares = net.workers if store.bits else 1
+            position = f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_position", {shares})'
+            assembly.variable("Tensor", f"{bus.id}_position", position, "where the next window begins" + (", for each worker" * store.bits))
             numbers = net.numbers_of_relay(bus) * (1 + net.asked_for_both)
             made = f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{bus.id}_more", {numbers})'
             assembly.variable("Parts", f"{bus.id}_more", made, "further windows that relays need")
@@ -262,11 +264,11 @@ def _show_bits(net: Network, assembly: Assembly, store: Store, bus: BusPlan, com
         vector("Input", "unsigned", "bits", f"{store.buffer}_bits[r.index]"),
         *_window_fields(net, store, 0, bus, again=again)[:4],
     ]
-    each, end = [], []
+    each, end, shown = [], [], []
     if limited:
         access: Access = "InOut" if again else "Output"
         fields.append(vector(access, "unsigned", "position0", f"Layout::samples({bus.id}_position, r)"))
-        each.append("position0[s] = from + n;")
+        shown = ["position0[s * WORKERS + first] = from + capacity0;"]
     if not again and net.asks(bus, forward=forward):
         fields.append(vector("Output", "unsigned", "more0", f"{bus.id}_more[r.index]"))
         each.append("left = rest - n > left ? rest - n : left;")
@@ -278,8 +280,8 @@ def _show_bits(net: Network, assembly: Assembly, store: Store, bus: BusPlan, com
         each.append(f"lost0[worker] = lost0[worker] + {_lost(net, bus, 0)};")
     body: Body = {
         "slot": slot(net, store, "t"),
-        "shares": "each_whole" if again else "each_share",
-        "from": "position0[s]" if again else "0",
+        "from": "position0[s * WORKERS + first]" if again else "0",
+        "shown": shown,
         "each": each,
         "end": end,
     }
@@ -438,7 +440,10 @@ def _bus(net: Network, store: Store, index: int, bus: BusPlan, forward: bool, jo
     if store.bits:
         body["copied"] = "{}"
     if net.limited(bus):
-        body["each"], body["first"] = [f"position{index}[s] = n;"], [f"position{index}[s] = n;"]
+        position = f"position{index}[s] = n;"
+        if store.bits:
+            position = f"for (unsigned w = 0; w < WORKERS; ++w) position{index}[s * WORKERS + w] = capacity{index};"
+        body["each"], body["first"] = [position], [position]
     if net.asks(bus, forward=forward):
         body["left"] = ["relay_left_joined" if joins else "relay_left"]
         body["both"] = net.asked_for_both

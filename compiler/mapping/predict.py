@@ -22,7 +22,7 @@ from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.network import Source
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relay_cycles import MaskRows, boundary_cycles, mask_rows
-from snnc.compiler.mapping.relay_workers import bits_cycles, next_bits_cycles, relay_cycles
+from snnc.compiler.mapping.relay_workers import bits_cycles, relay_cycles
 from snnc.compiler.mapping.shapes import shapes
 from snnc.compiler.mapping.step import Step
 from snnc.compiler.mapping.streaming import row_copy
@@ -417,7 +417,9 @@ def _next_load(layout: Layout, part: str) -> Load:
         tiles, kinds = np.array([relay.tile for relay in relays]), np.arange(len(relays))
         if source in problem.bits:
             for bus in buses:
-                load.add_kinds(tiles, kinds, next_bits_cycles(problem, bus, samples, rounds), shared=True)
+                again = partial(bits_cycles, problem, bus, samples, forward=False)
+                cycles = problem.kept.get((bus.id, "bits", tuple(samples), False), again)
+                load.add_kinds(tiles, kinds, cycles[:, rounds.iteration], shared=True)
             continue
         first, count = np.array(samples, dtype=np.int64).T
         cycles = problem.target.vertex_start_cycles + worker_cycles(cost, samples=count)[:, None]
