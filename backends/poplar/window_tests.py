@@ -105,7 +105,7 @@ def window_test_tables(net: Network) -> Iterator[list[list[int]]]:
         return
     pieces = [[number, relay] for number, bus in enumerate(net.asked) for relay in range(len(bus.relays))]
     yield [pieces[place] for place in test.order.tolist()]
-    for below, level in zip(test.below, test.levels, strict=False):
+    for below, level in zip(test.below, test.levels, strict=True):
         ends = [0, *(test.words * below.end).tolist()]
         yield [[tile, ends[first], ends[last]] for tile, first, last in zip(level.tile, level.first, level.last, strict=True)]
 

@@ -100,7 +100,7 @@ class WindowTest:
     @property
     def below(self) -> tuple[Numbers, ...]:
         """What each level reads."""
-        return (self.told, *(level.given for level in self.levels[:-1]))
+        return (self.told, *(level.given for level in self.levels))[: len(self.levels)]
 
 
 def window_test(
@@ -173,7 +173,7 @@ class Asked:
 def asked(test: WindowTest) -> tuple[Asked, ...]:
     """Return what each level, and at last the tile that decides, reads: bytes and fragments from other tiles."""
     root = Level(np.array([ROOT]), np.array([0]), np.array([len(test.last.tile)]))
-    return tuple(_asked(test.words, below, level) for below, level in zip((*test.below, test.last), (*test.levels, root), strict=False))
+    return tuple(_asked(test.words, below, level) for below, level in zip((*test.below, test.last), (*test.levels, root), strict=True))
 
 
 def _asked(words: int, below: Numbers, level: Level) -> Asked:
