@@ -33,6 +33,7 @@ CODES: Final[Mapping[str, str]] = {
     "loss: sum": r"L2\b",
     "backward: relays and source gradients": r"B1\b",
     "backward: neurons": r"B2\b",
+    "backward: neurons ahead": r"B2a\b",
     "backward: reduction": r"B3\b",
     "update: private gradients": r"U1 private\b",
     "update: shared gradients": r"U1 shared\b",
