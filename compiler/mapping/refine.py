@@ -57,13 +57,13 @@ def placed(problem: Problem, shapes: Sequence[Shape], chips: int, copies: int) -
         if shape.first is not None:
             if shape.first + shape.tiles > group:
                 return None
-            ranges.append(lay_range(batch, layer.neurons, shape.cut, shape.width, shape.first))
+            ranges.append(lay_range(batch, layer.neurons, shape.cut, shape.width, shape.first, pairs=layer.pairs))
             continue
         if shape.chip != chip:
             if first > shape.chip * per_chip:
                 return None
             first, chip = shape.chip * per_chip, shape.chip
-        ranges.append(lay_range(batch, layer.neurons, shape.cut, shape.width, first))
+        ranges.append(lay_range(batch, layer.neurons, shape.cut, shape.width, first, pairs=layer.pairs))
         first += shape.tiles
     if first > group:
         return None
