@@ -181,11 +181,11 @@ def _looks(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, 
 
     best = min(map(look, (None, *_in_order(parter))), key=lambda found: found[0])
     yield best
-    for parts in _tried(parter, chips):
+    for number, parts in enumerate(_tried(parter, chips)):
         found = look(parts)
         yield found
-        if best[0] <= found[0] < math.inf:
-            return  # more parts cost more than they save
+        if number and best[0] <= found[0] < math.inf:
+            return  # more parts cost more than they save; the first ones, few as they are, hardly tell
         best = min(best, found, key=lambda some: some[0])
 
 
