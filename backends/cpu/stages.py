@@ -86,19 +86,19 @@ def _bytes(op: Dense, program: StepProgram) -> int:
 
 def _levels(program: StepProgram, owner: Mapping[str, str], arrivals: Sequence[Arrival], heavy: set[str]) -> dict[str, int]:
     """Return for each population how many heavy connections, at most, lie in a row in front of it; those in loops do not count."""
-    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
+    graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(p.id for p in program.populations)
-    for op in arrivals:
-        if op.source.buffer in owner:
-            graph.add_edge(owner[op.source.buffer], owner[op.target], heavy=op.connection in heavy)
+    pairs = [(owner[op.source.buffer], owner[op.target], op.connection in heavy) for op in arrivals if op.source.buffer in owner]
+    graph.add_edges_from((sender, receiver) for sender, receiver, _ in pairs)
+    costly = {(sender, receiver) for sender, receiver, is_heavy in pairs if is_heavy}
     level: dict[str, int] = {}
     for loop in _in_order(graph):
-        before = [level[u] + given for u, _, given in graph.in_edges(loop, data="heavy") if u not in loop]
+        before = [level[u] + ((u, v) in costly) for v in loop for u in graph.predecessors(v) if u not in loop]
         level |= dict.fromkeys(loop, max(before, default=0))
     return level
 
 
-def _in_order(graph: nx.MultiDiGraph[str]) -> list[frozenset[str]]:
+def _in_order(graph: nx.DiGraph[str]) -> list[frozenset[str]]:
     """Return the strongly connected parts, senders first."""
     parts = nx.condensation(graph)
     return [frozenset(parts.nodes[n]["members"]) for n in nx.topological_sort(parts)]
