@@ -251,8 +251,15 @@ class Statements:
     def _dense_weight(self, op: DenseWeightGradient) -> None:
         self.gradients.append(
             f"{op.connection}.weight_gradient(w, {op.source.buffer}, {op.source.delay}, d_{op.target}, first, last, "
-            f"{gradient_of(op.gradient)}, columns, scratch);"
+            f"{gradient_of(op.gradient)}, {self.writes(op, 'last == steps')}, columns, scratch);"
         )
+
+    def writes(self, op: DenseWeightGradient, first: str = "") -> str:
+        """C++ expression: whether `op` writes its gradient, and does not add to it; `first`: what it comes to first."""
+        if sum(getattr(other, "gradient", None) == op.gradient for other in self.storage.program.backward) > 1:
+            return "false"
+        self.setup.append(f"{op.gradient.removeprefix('d_')}.written = true;")
+        return f"w.fresh && {first}" if first else "w.fresh"
 
     @add.register
     def _dense_input(self, op: DenseInputGradient) -> None:
@@ -262,12 +269,13 @@ class Statements:
         if op.source.buffer in self.storage.near:
             self.backward.append(f"{c}.near_gradient({given}, {op.weight}, {op.source.buffer}_near, columns, scratch);")
         else:
-            self.backward.append(f"{c}.input_gradient({given}, scratch);")
+            self.backward.append(f"{c}.input_gradient({given}, {op.weight}, scratch);")
 
     def keep_packed(self, op: DenseInputGradient | ConvolveInputGradient) -> None:
         """Keep a copy of a weight for the backward pass."""
         self.setup.append(f"{op.connection}.keep_packed();")
-        self.prepare.append(f"{op.connection}.pack({op.weight}, worker, workers);")
+        unless = "if (!alone()) " if isinstance(op, DenseInputGradient) else ""
+        self.prepare.append(f"{unless}{op.connection}.pack({op.weight}, worker, workers);")
 
     @add.register
     def _convolve_gradient(self, op: ConvolveGradient) -> None:

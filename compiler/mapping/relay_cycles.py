@@ -123,8 +123,9 @@ def windows_work(problem: Problem, source: Source, rows: MaskRows | None, sample
             shown[bus.id] = 0.0
         else:
             shown[bus.id] = _copying(problem, cost, bus, samples, forward=forward)
-    if bool(problem.limited(backward=not forward)):
-        always = always + cost.choice * samples
+    for bus in buses:
+        if problem.passes_asked_for(bus, forward=forward):
+            always = always + cost.choice * samples + cost.single
     if forward and rows is not None:
         rate = _found(problem, source)
         sharing = np.maximum(workers / np.asarray(samples), 1.0)
