@@ -281,7 +281,8 @@ def _refined(found: list[Search], request: Request, effort: int) -> Search:
     free = request.dealt is None and request.network.training
     both += [dealt for search in _promising(both) if free for dealt in _dealt(search)]
     fastest = min((search.refine(effort) for search in _promising(both)), key=Search.cycles)
-    return min((fastest, *(_dealt(fastest) if free else ())), key=Search.cycles)
+    last: list[Search] = [fastest, *(_dealt(fastest) if free else ())]
+    return min(last, key=Search.cycles)
 
 
 def _dealt(search: Search) -> Iterator[Search]:

@@ -83,8 +83,8 @@ def changes(problem: Problem, shapes: Sequence[Shape], options: Sequence[Sequenc
         classes.setdefault(id(some), []).append(index)
     work = {index: options[index][0].weight for index in range(len(options))}
     together = [some for some in _families(problem, options) if len({id(options[m]) for m in some}) > 1]
-    for some in (together, list(classes.values())):
-        for members in sorted(some, key=lambda found: -sum(work[m] for m in found)):
+    for groups in (together, list(classes.values())):
+        for members in sorted(groups, key=lambda found: -sum(work[m] for m in found)):
             yield from _changed(shapes, options, members)
 
 
