@@ -96,7 +96,8 @@ def test_slices_updates_and_gathers(cases):
         less[row, column] -= 1
     expected = {
         "slice": t[4:6], "round": t[[5, 0]], "two": t[5:6, 2:4], "update": update, "multi": t[[2, 0, 2]], "gather": t[:, [2, 0, 2]],
-        "updateAdd": added, "points": points, "pointsAdd": points_added, "scalars": scalars, "scalarsLess": less, "transposed": t.swapaxes(1, 2),
+        "updateAdd": added, "points": points, "pointsAdd": points_added, "scalars": scalars, "scalarsLess": less,
+        "transposed": t.swapaxes(1, 2),
     }  # fmt: skip
     check(results(cases.run("poplibs", "slices")), expected)
 
