@@ -258,8 +258,9 @@ def _counts_of_parts(parts: Parts, counts: Mapping[str, Array], rates: Mapping[s
         mine = {name: place.index for name, place in parts.between.buffers.items() if place.whole == of}
         cut = {name: index for name, index in mine.items() if index is not None}
         found.update({name: counted for name in mine if name not in cut})
-        rate = rates.get(of, np.ones(math.prod(parts.between.whole.buffers[of].shape)))
-        share = np.array([float(rate[index].sum()) for index in cut.values()]) / max(float(rate.sum()), 1e-30)
+        rate = np.asarray(rates.get(of, np.ones(math.prod(parts.between.whole.buffers[of].shape))), dtype=np.float64)
+        share = np.array([rate[index].sum() for index in cut.values()]) / max(rate.sum(), 1e-30)
+        share = share / max(share.sum(), 1.0)  # sums in another order may be larger
         dealt = random.multinomial(counted, [*share, max(0.0, 1.0 - share.sum())])  # the last: neurons that no part sends
         found.update({name: np.minimum(dealt[..., n], len(index)) for n, (name, index) in enumerate(cut.items())})
     return found

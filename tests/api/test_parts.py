@@ -159,6 +159,17 @@ def test_counts_of_every_step_and_sample_are_dealt_out_over_the_parts():
         assert (found.counts[b] == again.counts[b]).all()
 
 
+def test_counts_stay_whole_where_neurons_only_lie_in_another_order():
+    program, whole = parter()
+    buffer = next(iter(next(p for p in program.populations if p.label == "hidden").output_buffers.values()))
+    counted, parts = np.random.default_rng(0).integers(0, 9, (20, 4)), whole.apply(whole.parting(1))
+    for seed in range(20):
+        rates = np.random.default_rng(seed).random(40).astype(np.float32)
+        given = Activity({buffer: float(rates.mean())}, {}, "measured", rates={buffer: rates}, counts={buffer: counted})
+        own = next(b for b, place in parts.between.buffers.items() if place.whole == buffer)
+        assert (activity_of(parts, given).counts[own] == counted).all()
+
+
 def test_busy_neurons_weigh_more():
     program, _ = parter()
     hidden = next(p for p in program.populations if p.label == "hidden")
