@@ -82,9 +82,9 @@ def changes(problem: Problem, shapes: Sequence[Shape], options: Sequence[Sequenc
     for index, some in enumerate(options):
         classes.setdefault(id(some), []).append(index)
     work = {index: options[index][0].weight for index in range(len(options))}
-    together = [some for some in _families(problem, options) if len({id(options[m]) for m in some}) > 1]
-    for some in (together, list(classes.values())):
-        for members in sorted(some, key=lambda found: -sum(work[m] for m in found)):
+    together = [some for some in _families(problem) if len({id(options[m]) for m in some}) > 1]
+    for groups in (together, list(classes.values())):
+        for members in sorted(groups, key=lambda found: -sum(work[m] for m in found)):
             yield from _changed(shapes, options, members)
 
 
@@ -99,7 +99,7 @@ def _changed(shapes: Sequence[Shape], options: Sequence[Sequence[Choice]], membe
         yield tuple(found)
 
 
-def _families(problem: Problem, options: Sequence[Sequence[Choice]]) -> list[list[int]]:
+def _families(problem: Problem) -> list[list[int]]:
     """Populations with irregular connections that have as good as the same size: parts of one population, in most cases."""
     found: dict[int, list[int]] = {}
     for index, layer in enumerate(problem.network.layers):
