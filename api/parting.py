@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -38,8 +38,9 @@ MOST_CONNECTIONS: Final = 128
 """Connections of a network in parts: each takes time to plan, and code on every tile that it reaches."""
 ASSUMED: Final = 0.05
 """Spikes a neuron and step where nothing is known, as :mod:`snnc.compiler.mapping.capacity` assumes."""
+Way = TypeVar("Way")
 PLANNED: Final = 2
-"""Numbers of parts that are planned in full, those with the fastest quick looks."""
+"""Ways that are planned in full, those with the fastest quick looks."""
 CLOSE: Final = 1.15
 """Of these, such as take no longer than the fastest by more than this factor."""
 Mapper: TypeAlias = Callable[..., Plan]
@@ -159,12 +160,17 @@ def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) ->
         return _map(parter, mapper, _wanted(parter, wanted))
     if wanted == 1 or parter.candidates is None:
         return Mapped(whole())
-    looks = sorted(_looks(parter, mapper, chips), key=lambda look: look[0])
-    if not math.isfinite(looks[0][0]):
-        return Mapped(whole())
-    # A quick look may have the order wrong: it knows no local search and no windows that hold less than everything.
-    worth = [parts for cycles, parts in looks[:PLANNED] if cycles <= CLOSE * looks[0][0]]
-    return min((Mapped(whole()) if p is None else _map(parter, mapper, p) for p in worth), key=lambda found: found.plan.cycles)
+    worth = worth_planning(_looks(parter, mapper, chips))
+    return min((Mapped(whole()) if p is None else _map(parter, mapper, p) for p in worth or [None]), key=lambda found: found.plan.cycles)
+
+
+def worth_planning(looks: Iterable[tuple[float, Way]]) -> list[Way]:
+    """Return the ways whose quick looks are fastest, those that do not fit left out.
+
+    A quick look may have the order wrong: it knows no local search and no windows that hold less than everything.
+    """
+    found = sorted(looks, key=lambda look: look[0])
+    return [way for cycles, way in found[:PLANNED] if cycles < math.inf and cycles <= CLOSE * found[0][0]]
 
 
 def _looks(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, Parts | None]]:

@@ -12,7 +12,7 @@ from snnc.activity import Activity
 from snnc.benchmarks.everyday import clustered_sparse
 from snnc.compiler.parting.errors import PartsError
 from snnc.options import options
-from snnc.parting import PARTS, activity_of, load_parts, map_parts, save_parts
+from snnc.parting import PARTS, activity_of, load_parts, map_parts, save_parts, worth_planning
 from snnc.project import lowered, map_program, parter_of
 
 sys.path.append(str(Path(__file__).parents[1] / "backends"))
@@ -107,6 +107,14 @@ def test_a_project_keeps_the_order_of_neurons_whose_work_is_even(tmp_path):
     again = load_parts(lambda: whole, tmp_path)
     for name, members in parts.parting.places.items():
         np.testing.assert_array_equal(again.parting.places[name], members)
+
+
+@pytest.mark.parametrize(
+    ("looks", "wanted"),
+    [([3.0, 1.0, 1.1], [1, 2]), ([1.2, 1.0], [1]), ([np.inf, 2.0], [1]), ([1.1, 1.05, 1.0], [2, 1]), ([np.inf, np.inf], [])],
+)
+def test_the_fastest_two_looks_are_planned_when_they_are_close(looks, wanted):
+    assert worth_planning((cycles, way) for way, cycles in enumerate(looks)) == wanted
 
 
 def test_parts_asked_for_as_one_leave_the_plan_as_it_was():
