@@ -324,6 +324,9 @@ class Plan:
     latency: int = 1
     """Iterations that spikes of a population need at least to reach its readers in the forward pass: 2 where relays look for the spikes
     of one iteration while neurons compute the next. Stages and lags above are those of the backward pass, where it is 1."""
+    dealt: tuple[str, ...] = ()
+    """Populations whose weight gradients are dealt over the workers of a tile by the spikes of all its samples, in a superstep behind that
+    of their neurons."""
     overlap: HostOverlap | None = None
     """How the host's streams run beside computing; None: the chips wait for them."""
 

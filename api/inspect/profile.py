@@ -47,6 +47,7 @@ CODES: Final[Mapping[str, str]] = {
     "loss: sum": r"L2\b",
     "backward: relays and source gradients": r"B1\b",
     "backward: neurons": r"B2\b",
+    "backward: neurons ahead": r"B2a\b",
     "backward: reduction": r"B3\b",
     "backward: test, level 1": r"BD1\b",
     "backward: test, level 2": r"BD2\b",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from snnc.backends.assignments import needed, reads
+from snnc.backends.poplar.dealt import AHEAD, add_dealt_gradients
 from snnc.backends.poplar.equations import ZERO, load, loads, statements, store
 from snnc.backends.poplar.forward import BlockVertex, clock_fields, first_field
 from snnc.backends.poplar.gradient_windows import cleared, partial_fields, returned
@@ -49,9 +51,10 @@ def add_backward(net: Network, assembly: Assembly, population: PopulationInfo) -
 
 
 def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
-    links = [link for link in incoming(net, population.id) if link.read_backward]
-    back = [link for link in incoming(net, population.id) if link.returned]
-    both = [link for link in incoming(net, population.id) if link.read_backward or link.returned]
+    dealt = population.id in net.plan.dealt
+    links = [link for link in incoming(net, population.id) if link.read_backward and not dealt]
+    back = [link for link in incoming(net, population.id) if link.returned and not dealt]
+    both = [link for link in incoming(net, population.id) if (link.read_backward or link.returned) and not dealt]
     fields = [
         *clock_fields(net, population.id, forward=False),
         *bus_fields(net, both, backward=True),
@@ -60,7 +63,7 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
     ]
     for link in back:
         fields += partial_fields(net, link.index, link.connection)
-    zeros: list[Body] = [_zero_of(net, fields, link.index, link.connection, population) for link in links if link.learned]
+    zeros: list[Body] = [_zero_of(net, link.index, link.connection) for link in links if link.learned]
     places: dict[str, str] = {}
     stores = _state_adjoints(net, assembly, population, step, fields, places, zeros)
     sums = _parameter_sums(net, population, step, fields, zeros)
@@ -103,10 +106,13 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
         "sums": [{"text": _add_sum(s["name"], s["value"])} for s in sums],
         "incoming": [body for link in links for body in link.first_bodies()],
     }
-    BACKWARD.add(net, assembly, population, "backward", fields, body, returns=bool(back))
+    vertex = replace(BACKWARD, compute_set=AHEAD) if dealt else BACKWARD
+    vertex.add(net, assembly, population, "backward", fields, body, returns=bool(back))
+    if dealt:
+        add_dealt_gradients(net, assembly, population)
 
 
-def _zero_of(net: Network, fields: list[Field], index: int, connection: ConnectionInfo, population: PopulationInfo) -> Body:
+def _zero_of(net: Network, index: int, connection: ConnectionInfo) -> Body:
     if connection.id in net.indexed:
         return {"name": f"gradient{index}", "size": f"size{index}"}
     if connection.kind == "dense":

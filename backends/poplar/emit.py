@@ -12,6 +12,7 @@ from snnc.backends.names import comment_text
 from snnc.backends.native import ABI_VERSION, PROJECT_FORMAT, SHARED_SOURCES
 from snnc.backends.poplar.backward import add_backward
 from snnc.backends.poplar.build import SOURCES
+from snnc.backends.poplar.dealt import AHEAD
 from snnc.backends.poplar.forward import add_forward
 from snnc.backends.poplar.gradient_windows import HELPERS, REDUCE, add_gradient_windows
 from snnc.backends.poplar.indexed import add_indexed, table_count
@@ -229,6 +230,7 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
             **{name: title for name, title in LOSS_TITLES.items() if name in loss_sets(net)},
             "loss_sum": "L2 loss",
             "relay_backward": "B1 relay and source gradients",
+            **({AHEAD: "B2a neurons ahead"} if net.plan.dealt else {}),
             "backward_neurons": "B2 neurons",
         }
         names |= {"sum_private_gradients": "U1 private gradients", "update_parameters": "U1 update"}

@@ -89,7 +89,7 @@ class Network:
     @cached_property
     def costs(self) -> Mapping[str, CodeletCost]:
         """Coefficients of every codelet."""
-        return codelet_costs(self.program, self.training)
+        return codelet_costs(self.program, self.training, self.plan.dealt)
 
     def cost(self, name: str) -> CodeletCost:
         """Coefficients of one codelet."""

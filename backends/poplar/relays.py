@@ -264,7 +264,7 @@ def _show_bits(net: Network, assembly: Assembly, store: Store, bus: BusPlan, com
         vector("Input", "unsigned", "bits", f"{store.buffer}_bits[r.index]"),
         *_window_fields(net, store, 0, bus, again=again)[:4],
     ]
-    each, end, shown = [], [], []
+    each, end, shown, cost = [], [], [], net.cost("relay_bits")
     if limited:
         access: Access = "InOut" if again else "Output"
         fields.append(vector(access, "unsigned", "position0", f"Layout::samples({bus.id}_position, r)"))
@@ -274,7 +274,8 @@ def _show_bits(net: Network, assembly: Assembly, store: Store, bus: BusPlan, com
         each.append("left = rest - n > left ? rest - n : left;")
         both = 1 + net.asked_for_both
         end = [f"more0[{both} * worker + {n}] = further_windows(left, capacity0);" for n in range(both)]
-        end.append(f"cycles += {net.cost('relay_bits').single};")
+        cost = cost.asking()
+        end.append(f"cycles += {cost.single};")
     if forward and not again and bus.capacity < bus.width:
         fields.append(vector("InOut", "unsigned", "lost0", f"{bus.id}_lost[r.index]"))
         each.append(f"lost0[worker] = lost0[worker] + {_lost(net, bus, 0)};")
@@ -286,7 +287,7 @@ def _show_bits(net: Network, assembly: Assembly, store: Store, bus: BusPlan, com
         "end": end,
     }
     title = "Lists the bits of a step in its next window." if again else "Lists the bits of a step in its window."
-    _add(net, assembly, store, compute_set, "relay_bits", title, tuple(fields), body, net.cost("relay_bits"))
+    _add(net, assembly, store, compute_set, "relay_bits", title, tuple(fields), body, cost)
 
 
 def _lost(net: Network, bus: BusPlan, index: int) -> str:
@@ -317,7 +318,10 @@ def _show(net: Network, assembly: Assembly, store: Store, compute_set: str, *, f
     }
     template, cost = ("relay_values", "relay_values") if store.kind == "values" else ("relay_windows", "relay_windows")
     title = "Puts together what the source sent and shows a step's windows." if joins else "Shows a step's windows."
-    _add(net, assembly, store, compute_set, template, title, tuple(fields + found), body, net.cost(cost))
+    asks = any(net.asks(bus, forward=forward) for bus in store.buses)
+    _add(
+        net, assembly, store, compute_set, template, title, tuple(fields + found), body, net.cost(cost).asking() if asks else net.cost(cost)
+    )
 
 
 def _add(

@@ -6,6 +6,7 @@ import math
 
 from snnc.backends.moments import moments
 from snnc.backends.poplar.clocks import clock, set_clock
+from snnc.backends.poplar.dealt import AHEAD
 from snnc.backends.poplar.gradient_windows import REDUCE
 from snnc.backends.poplar.indexed import SHARED_SUMS
 from snnc.backends.poplar.losses import loss_sets
@@ -105,7 +106,8 @@ def sequences(net: Network, assembly: Assembly) -> list[str]:
     if SHARED_SUMS in gradient_sums(net):
         lines += [*_begun(assembly, SHARED_SUMS), f"{SHARED_SUMS}.add(Execute(sum_shared_gradients));"]
     reduced = f", Execute({REDUCE})" if any(bus.gradient is not None for bus in net.plan.buses) else ""
-    lines += [f"Sequence backward_step{{Execute(relay_backward), Execute(backward_neurons){reduced}}};"]
+    ahead = f", Execute({AHEAD})" if net.plan.dealt else ""
+    lines += [f"Sequence backward_step{{Execute(relay_backward){ahead}, Execute(backward_neurons){reduced}}};"]
     if net.backward_rounds:
         lines += [
             f"const Sequence backward_window{{Execute(backward_next), Execute(backward_rounds){reduced}}};",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from snnc.compiler.mapping.cost import CodeletCost, partial_products
+from snnc.compiler.mapping.dealt import dealt_links
 from snnc.compiler.mapping.gradient_counts import returned_buses
 from snnc.compiler.mapping.network import Layer, Link
 from snnc.compiler.mapping.problem import Problem
@@ -32,7 +33,8 @@ def block_codelets(problem: Problem, layer: Layer) -> Iterator[tuple[str, Codele
         yield "boundary", problem.costs["boundary"], 8 + 2 * len(layer.kernel.states) + sent, 2
     if not (problem.training and layer.gradient):
         return
-    cost, back = problem.costs[f"backward.{layer.id}"], [link for link in layer.incoming if problem.returns(link)]
+    dealt = layer.id in problem.dealt
+    cost, back = problem.costs[f"backward.{layer.id}"], [link for link in layer.incoming if problem.returns(link) and not dealt]
     yield "backward", cost.calling(partial_products(cost)) if back else cost, _backward_fields(problem, layer, back), 1
     if problem.deltas_into(layer):
         yield "source_gradient", problem.costs[f"source_gradient.{layer.id}"], _source_fields(problem, layer), 1
@@ -44,6 +46,14 @@ def block_codelets(problem: Problem, layer: Layer) -> Iterator[tuple[str, Codele
         fields = 6 + _first(layer) + _read(again) + _gradients(again) + _weights(both) + 2 * len(both)
         fields += len({link.port for link in again}) + 9 * len(came)
         yield "weight_round", cost.calling(partial_products(cost)) if both else cost, fields, 1
+
+
+def dealt_codelet(problem: Problem, layer: Layer) -> tuple[CodeletCost, int]:
+    """Cost and fields of the vertex that deals the weight gradients of a tile."""
+    links, cost = dealt_links(problem, layer), problem.costs[f"dealt.{layer.id}"]
+    back = [link for link in links if problem.returns(link)]
+    fields = 9 + _read(links) + 2 * sum(link.weight_gradient for link in links) + 3 * len(back) + len({link.port for link in links})
+    return cost.calling(partial_products(cost)) if back else cost, fields
 
 
 # ---- fields of blocks --------------------------------------------------------------------------------------------------------
@@ -92,8 +102,8 @@ def _forward_fields(problem: Problem, layer: Layer) -> int:
 
 def _backward_fields(problem: Problem, layer: Layer, back: list[Link]) -> int:
     kernel = layer.kernel
-    learned = [link for link in layer.incoming if link.read_backward]
-    both = [link for link in layer.incoming if link.read_backward or problem.returns(link)]
+    learned = [link for link in layer.incoming if link.read_backward and not problem.deals(link)]
+    both = [link for link in layer.incoming if link in learned or link in back]
     ports = {link.port for link in layer.incoming if link.weight_gradient or link.input_gradient}
     sent = {link.port for link in layer.incoming if link.input_gradient and not problem.returns(link)}
     own = len(kernel.states) + layer.learnable_neuron_parameters + layer.learnable_scalars + len(ports) + len(sent)

@@ -20,6 +20,7 @@ from snnc.compiler.mapping.cost import (
     worker_cycles,
 )
 from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.dealt import dealt_estimate
 from snnc.compiler.mapping.gradient_counts import near_counts, returned_buses, returned_counts
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
 from snnc.compiler.mapping.indexed_cycles import Holdings, estimated, indexed_counts, keys_passed
@@ -71,6 +72,7 @@ def block_cycles(
     if part == "backward":
         cost = replace(problem.costs[f"backward.{layer.id}"], start=0)
         found = found + worker_cycles(cost, **returned_counts(problem, layer, columns, each))
+        found = found + dealt_estimate(problem, layer, columns, shares, samples, even=even)
     return found
 
 
@@ -113,8 +115,8 @@ def shape_cycles(problem: Problem, layer: Layer, shape: Shape, samples: Any, par
     if part == "source_gradient":
         counts = _source_counts(problem, layer, shape, samples)
     else:
-        counts = _neuron_counts(problem, read_links(layer, part), columns, each, seen.events)
-        back = [link for link in layer.incoming if problem.returns(link)]
+        counts = _neuron_counts(problem, read_links(problem, layer, part), columns, each, seen.events)
+        back = [link for link in layer.incoming if problem.returns(link) and not problem.deals(link)]
         extra = near_counts(columns, each, seen.entries, back) if part == "backward" else {}
         counts = added(counts, extra)
         if part == "forward":
@@ -129,9 +131,9 @@ def added(counts: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     return {name: counts.get(name, 0) + more.get(name, 0) for name in {**counts, **more}}
 
 
-def read_links(layer: Layer, part: str) -> list[Link]:
-    """Connections whose windows a block reads: all forward, backward those that :attr:`Link.read_backward` tells."""
-    return [link for link in layer.incoming if part != "backward" or link.read_backward]
+def read_links(problem: Problem, layer: Layer, part: str) -> list[Link]:
+    """Connections whose windows a block reads: all forward, backward those that :attr:`Link.read_backward` tells and that are not dealt."""
+    return [link for link in layer.incoming if part != "backward" or (link.read_backward and not problem.deals(link))]
 
 
 def _neuron_counts(problem: Problem, links: Sequence[Link], columns: Any, samples: Any, events: Callable[[Link], float]) -> dict[str, Any]:

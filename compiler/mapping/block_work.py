@@ -26,10 +26,10 @@ from snnc.compiler.mapping.traffic import Layout
 NOTHING = Seen(lambda link: 0.0, lambda link: 0.0, lambda link: 0.0)
 
 
-def add_blocks(layout: Layout, load: Load, part: str) -> None:
-    """Add the blocks of all populations to a superstep of `part`, one of :data:`snnc.compiler.mapping.block_cycles.PARTS`."""
+def add_blocks(layout: Layout, load: Load, part: str, layers: Iterable[Layer]) -> None:
+    """Add the blocks of populations to a superstep of `part`, one of :data:`snnc.compiler.mapping.block_cycles.PARTS`."""
     problem = layout.problem
-    for layer in problem.network.layers:
+    for layer in layers:
         if part != "forward" and not layer.gradient:
             continue
         if part == "source_gradient" and not problem.deltas_into(layer):
@@ -52,7 +52,7 @@ def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     timeline, idle = problem.timeline, problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].idle
     base = _cycles(layout, layer, blocks, part, NOTHING)
     steps = base[:, None] - idle
-    drawn = [link for link in read_links(layer, part) if is_drawn(layout, link, part)]
+    drawn = [link for link in read_links(problem, layer, part) if is_drawn(layout, link, part)]
     for link in drawn:
         steps = steps + drawn_cycles(layout, link, blocks, problem.costs[f"{part}.{layer.id}"])
     for bus, cycles in _per_event(layout, layer, blocks, part, base, drawn).items():
@@ -76,7 +76,7 @@ def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, seen: Seen)
 def _per_event(layout: Layout, layer: Layer, blocks: Blocks, part: str, base: Floats, drawn: list[Link]) -> Mapping[str, Any]:
     """Cycles that an event of a sample takes, by the bus that shows it, but for links that are `drawn`; `base`: cycles without any."""
     of = layout.problem.bus_of
-    others = {link.id: of[link.id] for link in read_links(layer, part) if link.events and link not in drawn}
+    others = {link.id: of[link.id] for link in read_links(layout.problem, layer, part) if link.events and link not in drawn}
     mine = {bus: replace(NOTHING, events=_one(others, bus)) for bus in others.values()}
     return {bus: (_cycles(layout, layer, blocks, part, seen) - base) / blocks.samples for bus, seen in mine.items()}
 
@@ -84,7 +84,7 @@ def _per_event(layout: Layout, layer: Layer, blocks: Blocks, part: str, base: Fl
 def _per_search(layout: Layout, layer: Layer, blocks: Blocks, part: str, base: Floats) -> Mapping[str, Any]:
     """The same of a search that walks past all keys of the tables of indexed connections."""
     of = layout.problem.bus_of
-    links = [link for link in read_links(layer, part) if link.events and link.indexed is not None]
+    links = [link for link in read_links(layout.problem, layer, part) if link.events and link.indexed is not None]
     mine = {of[link.id]: replace(NOTHING, passed=_one(of, of[link.id])) for link in links}
     return {bus: (_cycles(layout, layer, blocks, part, seen) - base) / blocks.samples for bus, seen in mine.items()}
 
@@ -102,7 +102,8 @@ def _searched(layout: Layout, bus: Bus, part: str) -> Sums:
 def _per_entry(layout: Layout, layer: Layer, blocks: Blocks, base: Floats) -> Mapping[str, Any]:
     """The same of entries of windows of the backward pass."""
     of = layout.problem.bus_of
-    mine = {of[link.id]: replace(NOTHING, entries=_one(of, of[link.id])) for link in layer.incoming if layout.problem.returns(link)}
+    back = [link for link in layer.incoming if layout.problem.returns(link) and not layout.problem.deals(link)]
+    mine = {of[link.id]: replace(NOTHING, entries=_one(of, of[link.id])) for link in back}
     return {bus: (_cycles(layout, layer, blocks, "backward", seen) - base) / blocks.samples for bus, seen in mine.items()}
 
 

@@ -41,6 +41,8 @@ class Choice:
         How many bytes of a tile blocks may fill.
     neurons
         Of the population.
+    pairs
+        As :func:`snnc.compiler.mapping.placement.lay_range` takes it.
     """
 
     cut: Cut
@@ -48,6 +50,7 @@ class Choice:
     used: Ints
     limit: float
     neurons: int
+    pairs: bool = False
 
     @cached_property
     def parts(self) -> Floats:
@@ -167,4 +170,5 @@ def _choice(problem: Problem, layer: Layer, cut: Cut, *, even: bool) -> Choice:
         np.maximum.accumulate(used),
         problem.target.tile_bytes,
         layer.neurons,
+        layer.pairs,
     )

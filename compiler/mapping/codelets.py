@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from snnc.compiler.mapping.block_codelets import block_codelets, tables_of
+from snnc.compiler.mapping.block_codelets import block_codelets, dealt_codelet, tables_of
 from snnc.compiler.mapping.cost import CLOCK, CodeletCost
 from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups
 from snnc.compiler.mapping.network import Layer, Source, learned_rows, learned_scalars
@@ -67,6 +67,9 @@ def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
     for name, cost, fields, number in problem.kept.get(("codelets", layer.id), lambda: tuple(block_codelets(problem, layer))):
         key = name if name == "zero" else (name, cost, fields, structure if name in ("forward", "backward", "source_gradient") else None)
         yield Use(key, cost, where.tiles, number * blocks, fields)
+    if layer.id in problem.dealt:
+        cost, fields = dealt_codelet(problem, layer)
+        yield Use(("dealt", cost, fields, structure), cost, where.tiles, 1, fields)
 
 
 def _of_relays(problem: Problem, source: Source) -> tuple[Codelet, ...]:

@@ -39,6 +39,8 @@ codelet             samples    events     sweeps; rows / products     neurons   
 ``gather.<p>``      as forward, for the further window alone
 ``backward.<p>``    of block   dense      as forward                  count x samples           as forward
 ``weight_round.<p>``as backward, for the further window alone
+``dealt.<p>``       of tile,   of a       as backward, of samples     0                         samples with events of its share (run)
+                    each list  worker     with events of its share
 ``source_gradient.<p>`` of block  0       count x N for each link,    0                         one-to-one values (element)
                                           N as S, of samples and
                                           :data:`SAMPLE_SWEEP`
@@ -86,7 +88,7 @@ of ``relay_*`` are those of one worker of the six that share the vertex.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Final
@@ -107,6 +109,8 @@ SAMPLE_SWEEP: Final = 5
 
 SUMMANDS: Final = 5
 """Gradients that a pass adds to the sum: a pointer each, and two for the sum."""
+WINDOWS_LEFT: Final = 20
+"""Worker cycles in which a relay makes windows of the events that are left over: one division of whole numbers."""
 CLOCK: Final = 8
 """Worker cycles of the vertex that moves the iteration counter on: its fields, load, add, store, return."""
 
@@ -162,6 +166,10 @@ class CodeletCost:
     def calling(self, *loops: tuple[str, int]) -> CodeletCost:
         """The same with further loops."""
         return replace(self, loops=tuple(sorted({*self.loops, *loops})))
+
+    def asking(self) -> CodeletCost:
+        """The same of a relay that says how many further windows follow what is left over: a division of whole numbers."""
+        return replace(self, single=WINDOWS_LEFT)
 
 
 OF_LOOPS: Final = frozenset(
@@ -231,17 +239,17 @@ def worker_cycles(cost: CodeletCost, *, columns: Any = 1, events: Any = 0, entri
     return found
 
 
-def codelet_costs(program: StepProgram, training: bool | None = None) -> dict[str, CodeletCost]:
+def codelet_costs(program: StepProgram, training: bool | None = None, dealt: Collection[str] = ()) -> dict[str, CodeletCost]:
     """Return the coefficients of every codelet of `program`.
 
     Keys are codelet names; those that depend on the population carry its id (``"forward.p0"``). Populations of one structure
     (kernel, number and kind of links, learned parameters) have equal coefficients, so one codelet serves them.
     """
-    return network_costs(describe(program, training))
+    return network_costs(describe(program, training), dealt)
 
 
-def network_costs(network: Network) -> dict[str, CodeletCost]:
-    """As :func:`codelet_costs`, for a network that is described already."""
+def network_costs(network: Network, dealt: Collection[str] = ()) -> dict[str, CodeletCost]:
+    """As :func:`codelet_costs`, for a network that is described already; `dealt` as in :class:`snnc.compiler.plan.Plan`."""
     costs = dict(_shared(network))
     for layer in network.layers:
         read = {link.events for link in layer.incoming if link.dense}
@@ -249,7 +257,11 @@ def network_costs(network: Network) -> dict[str, CodeletCost]:
         costs[f"forward.{layer.id}"] = _forward(layer, network.training).calling(*_over_columns(read, held=2, pair=2, product=3))
         costs[f"gather.{layer.id}"] = _events_only(layer, held=2, event_vector=2).calling(*_over_columns(read & {True}, 2, 2, 3))
         if network.training:
-            costs[f"backward.{layer.id}"] = _backward(layer).calling(*_over_columns(learned, held=1, pair=3, product=4))
+            apart = [link for link in layer.incoming if layer.id in dealt and link.deals]
+            alone = learned - {True} if apart else learned
+            costs[f"backward.{layer.id}"] = _backward(layer, apart).calling(*_over_columns(alone, held=1, pair=3, product=4))
+            if apart:
+                costs[f"dealt.{layer.id}"] = _dealt(apart).calling(*_over_columns(learned & {True}, 1, 3, 4))
             back = _source_gradient(layer)
             dense = any(link.dense and link.input_gradient for link in layer.outgoing)
             costs[f"source_gradient.{layer.id}"] = back.calling(*_over_samples(back)) if dense else back
@@ -347,13 +359,13 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
     )
 
 
-def _backward(layer: Layer) -> CodeletCost:
+def _backward(layer: Layer, apart: Sequence[Link]) -> CodeletCost:
     kernel = layer.kernel
     loads = 2 * len(kernel.history) + len(kernel.saved) + len(kernel.states) + layer.neuron_parameters
     loads += sum(1 + (s.buffer in layer.adjoint_outputs) for s in layer.sent) or len(layer.adjoint_outputs)
     stores = len(kernel.states) + len(kernel.inputs)
     sums = 3 * (layer.learnable_neuron_parameters + layer.learnable_scalars)
-    learned = [link for link in layer.incoming if link.weight_gradient]
+    learned = [link for link in layer.incoming if link.weight_gradient and link not in apart]
     return CodeletCost(
         start=28 + _links(learned),
         idle=8,
@@ -409,6 +421,23 @@ def _events_only(layer: Layer, held: int, event_vector: int) -> CodeletCost:
     )
 
 
+def _dealt(links: Sequence[Link]) -> CodeletCost:
+    """What a worker adds of its share of the spikes of all samples of a tile; each of `links` has one list or two."""
+    return CodeletCost(
+        start=40 + _links(links),  # its column group and share, its columns, where its deltas and rows begin; two bounds of its share
+        idle=12,
+        sample=7,  # of each list: load the length, add; again, compare, branch
+        run=8,  # a sample with spikes of its share: whether it is the first or the last one, where it begins, how many
+        sweep=_SWEEP,
+        held=1,
+        event=_EVENT,
+        event_vector=3,
+        event_joined=_JOINED,
+        entry=8,
+        entry_vector=3,
+    )
+
+
 def _source_gradient(layer: Layer) -> CodeletCost:
     links = sum(link.input_gradient for link in layer.outgoing)
     return CodeletCost(
@@ -461,14 +490,11 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         "relay_compact": CodeletCost(start=24, idle=12, sample=24, row=8, word=9, word_hit=16, single=4, id=7),
         # a list: its number, the smaller of two, addresses, first word and span; a run of words that is copied: loop set-up; a word: load,
         # store, branch. Joining a piece: its numbers, limits, what comes behind it; a count: two loads, two sums, two tests; a word of two
-        # ids: two loads, shift, or, store, test, store, branch. What is left over: load, compare, subtract, maximum, branch; windows
-        # of it: a division of whole numbers (single)
-        "relay_windows": CodeletCost(
-            start=24, sample=16, run=4, element=copy_ids, row=32, value=8, word=8, choice=6, lookup=8, found=4, single=20
-        ),
+        # ids: two loads, shift, or, store, test, store, branch. What is left over: load, compare, subtract, maximum, branch
+        "relay_windows": CodeletCost(start=24, sample=16, run=4, element=copy_ids, row=32, value=8, word=8, choice=6, lookup=8, found=4),
         # a list: addresses, its words, number; a word whose bits are counted: load, count, add, branch; a word of the list: load,
         # test, branch; an id: count zeros, clear, add the first, half a word or not, test for room, shift, or, store, branch
-        "relay_bits": CodeletCost(start=24, sample=28, value=4, word=4, id=11, single=20),
+        "relay_bits": CodeletCost(start=24, sample=28, value=4, word=4, id=11),
         # its three fields, two bounds, addresses, loop set-up; two words: load, store
         "copy_mask": CodeletCost(start=14, element=2),
         # a row: its tile and sample, addresses, loop set-up; a value: load, store, store in a window, branch

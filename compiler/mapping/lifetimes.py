@@ -69,8 +69,8 @@ def stage_of(part: str, name: str) -> str:
         return name
     if part in (FORWARD, AGAIN) and name.endswith("neurons"):
         return f"{part}: neurons"
-    # What further windows add to gradients needs the deltas of the neurons.
-    return BACKWARD_NEURONS if part == "backward" and name.endswith("windows") else part
+    # What is added to gradients behind the neurons needs their deltas, which some have ahead of the others.
+    return BACKWARD_NEURONS if part == "backward" and name.endswith(("windows", "ahead")) else part
 
 
 def bytes_at(held: Held, stage: str) -> Any:

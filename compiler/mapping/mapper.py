@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias
@@ -12,12 +12,14 @@ from snnc.compiler.graph import Array
 from snnc.compiler.mapping.bounds import balance_bound, ideal_bound
 from snnc.compiler.mapping.buses import Bus, sequence_bytes
 from snnc.compiler.mapping.capacity import check_names
+from snnc.compiler.mapping.cost import network_costs
+from snnc.compiler.mapping.dealt import deals, may_deal
 from snnc.compiler.mapping.errors import MappingOptionError
 from snnc.compiler.mapping.grouping import column_groups, sample_groups, split, split_samples
 from snnc.compiler.mapping.knobs import Trial
-from snnc.compiler.mapping.network import Layer, Source, describe
+from snnc.compiler.mapping.network import Layer, Network, Source, describe
 from snnc.compiler.mapping.placement import Placement
-from snnc.compiler.mapping.predict import cycles_by_tile, supersteps
+from snnc.compiler.mapping.predict import backward_cycles, cycles_by_tile, supersteps
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.request import Gradients, Request
 from snnc.compiler.mapping.schedule import fused_schedule, make_schedule
@@ -36,6 +38,8 @@ from snnc.compiler.target import Target
 Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
 FAR: Final = 1.5
 """Ways whose best placement is slower by this factor are given up before local search."""
+MOST_DEALT: Final = 6
+"""Populations whose weight gradients are dealt, at most: each more is priced once."""
 CLOSE: Final = 1.05
 """Of two ways that share placements, the slower one goes to local search only when it is not slower by this factor."""
 MOST_FLIPS: Final = 8
@@ -64,6 +68,7 @@ def make_plan(
     recompute: Recompute = "auto",
     streaming: Streaming = "auto",
     fused: bool | None = None,
+    dealt: Collection[str] | None = None,
     chips: int | None = None,
     strategy: str = "snnc",
     placer: Placer | None = None,
@@ -110,6 +115,9 @@ def make_plan(
     fused
         Whether relays look for the spikes of one iteration of the forward pass while neurons compute the next, where the network allows
         it; None: where that is predicted to be faster.
+    dealt
+        Populations whose weight gradients are dealt over the workers of a tile by the spikes of all its samples, behind their neurons;
+        None: those for which that is predicted to be faster, or none where `placer` is given.
     chips
         How many chips of the target to use; None: as many as make the predicted step fastest.
     strategy
@@ -137,11 +145,12 @@ def make_plan(
     _check(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients, recompute=recompute)
     _check_streaming(target, streaming)
     network = describe(program, training)
+    _check_dealt(network, dealt or ())
     check_names(network, activity, capacity, near, gradient_capacity, counts, near_counts)
     schedule = make_schedule(network)
     measured = (rates or {}, counts or {}, near_counts or {})
     asked = (network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
-    request = Request(*asked, *measured, recompute, streaming, fused=fused)
+    request = Request(*asked, *measured, recompute, streaming, fused=fused, dealt=dealt)
     effort = 0 if quick else EFFORT if effort is None else effort
     found = _fitting(request, strategy, placer, quick=quick)
     fastest = _refined(found, request, effort) if strategy == SNNC and placer is None else _given(found, request)
@@ -268,7 +277,28 @@ def _nearest(found: Sequence[Search]) -> Search:
 def _refined(found: list[Search], request: Request, effort: int) -> Search:
     """The fastest search after local search."""
     others = [*found, *_other_ways(min(found, key=Search.cycles), request.gradients)]
-    return min((search.refine(effort) for search in _promising(_both_ways(_promising(others), request))), key=Search.cycles)
+    both = _both_ways(_promising(others), request)
+    free = request.dealt is None and request.network.training
+    both += [dealt for search in _promising(both) if free for dealt in _dealt(search)]
+    fastest = min((search.refine(effort) for search in _promising(both)), key=Search.cycles)
+    last: list[Search] = [fastest, *(_dealt(fastest) if free else ())]
+    return min(last, key=Search.cycles)
+
+
+def _dealt(search: Search) -> Iterator[Search]:
+    """Lay out the best placement of a search with weight gradients dealt over workers: those of the population whose neurons and weights
+    take longest, of the two that do, and so on.
+    """
+    if search.best is None:
+        return
+    problem, layout = replace(search.problem, dealt=frozenset()), search.best.layout
+    able = [layer for layer in problem.network.layers if may_deal(problem, layer, layout.range_of(layer))]
+    spans = {layer.id: backward_cycles(replace(layout, problem=problem), layer) for layer in able}
+    able.sort(key=lambda layer: -spans[layer.id])
+    for number in range(len(able) + 1):
+        dealt = frozenset(layer.id for layer in able[:number])
+        if dealt != search.problem.dealt and number <= MOST_DEALT:
+            yield Search(replace(problem, dealt=dealt, costs=network_costs(problem.network, dealt))).run_given([layout.placement])
 
 
 def _given(found: Sequence[Search], request: Request) -> Search:
@@ -375,6 +405,7 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
         segment=problem.segment,
         streamed=problem.streamed,
         streaming_bytes=streaming_bytes(layout),
+        dealt=tuple(sorted(problem.dealt)),
         latency=1 if problem.fused is None else problem.fused.latency,
     )
 
@@ -416,6 +447,15 @@ def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: s
         raise MappingOptionError(f"gradients is {gradients!r}; it is 'auto', 'dense' or 'windowed'.")
     if recompute not in ("auto", "off") and (isinstance(recompute, bool) or not isinstance(recompute, int) or recompute < 1):
         raise MappingOptionError(f"recompute is {recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
+
+
+def _check_dealt(network: Network, dealt: Collection[str]) -> None:
+    able = [layer.id for layer in network.layers if deals(layer)]
+    for name in sorted(set(dealt) - set(able)):
+        raise MappingOptionError(
+            f"dealt names {name!r}; weight gradients can be dealt for populations that read nothing but spikes over dense connections "
+            f"backward: {', '.join(able) or 'none here'}."
+        )
 
 
 def _check_streaming(target: Target, streaming: str) -> None:

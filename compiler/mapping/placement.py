@@ -19,7 +19,7 @@ import numpy as np
 from snnc.compiler.mapping.balance import Balance
 from snnc.compiler.mapping.choices import Choice
 from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.grouping import ceil_div, neurons_per_tile, split
+from snnc.compiler.mapping.grouping import ceil_div, neurons_by_pairs, neurons_per_tile, split
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.take import Take
 from snnc.compiler.mapping.tile_range import TileRange
@@ -123,7 +123,7 @@ def _place(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, sp
             return None
         first = first_chip * per_chip
         for take in takes:
-            ranges.append(lay_range(problem.batch, take.choice.neurons, take.choice.cut, take.width, first))
+            ranges.append(lay_range(problem.batch, take.choice.neurons, take.choice.cut, take.width, first, pairs=take.choice.pairs))
             first += take.tiles
         first_chip += width
     return Placement(tuple(ranges), first_chip)
@@ -135,10 +135,11 @@ def _shared_out(options: Sequence[Sequence[Choice]], tiles: int, share: ShareTil
     return None if takes is None else _spread(share(takes, options, tiles), tiles)
 
 
-def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int) -> TileRange:
-    """Put the replicas of a population, `width` tiles each, one after the other from tile `first` on."""
+def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int, *, pairs: bool = False) -> TileRange:
+    """Put the replicas of a population, `width` tiles each, behind each other from tile `first` on; `pairs`: of columns, where possible."""
     starts = tuple(first + r * width for r in range(cut.replicas))
-    return TileRange(starts, neurons_per_tile(neurons, width), tuple(split(batch, cut.replicas)), cut.columns, paired=cut.paired)
+    shares = neurons_by_pairs(neurons, width, cut.columns) if pairs else neurons_per_tile(neurons, width)
+    return TileRange(starts, shares, tuple(split(batch, cut.replicas)), cut.columns, paired=cut.paired)
 
 
 def _allot(options: Sequence[Sequence[Choice]], tiles: int) -> list[Take] | None:

@@ -13,13 +13,14 @@ from snnc.compiler.mapping.block_work import add_blocks, limited_sources, round_
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.copies import local_copy_cycles
 from snnc.compiler.mapping.cost import CLOCK, worker_cycles
+from snnc.compiler.mapping.dealt import add_dealt
 from snnc.compiler.mapping.gradient_traffic import add_last_sums, add_reduction, add_sums_of_rounds, add_sums_to_relays, partials_to_sums
 from snnc.compiler.mapping.grouping import Floats, ceil_div, mask_unit
 from snnc.compiler.mapping.indexed_traffic import (
     deltas_by_rows,
 )
 from snnc.compiler.mapping.load import Load
-from snnc.compiler.mapping.network import Source
+from snnc.compiler.mapping.network import Layer, Source
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relay_cycles import MaskRows, boundary_cycles, mask_rows
 from snnc.compiler.mapping.relay_workers import bits_cycles, relay_cycles
@@ -38,6 +39,7 @@ from snnc.compiler.mapping.traffic import (
     masks_to_relays,
     numbers_of_windows,
     records_to_loss,
+    returned_to_blocks,
     windows_to_blocks,
     with_clock,
 )
@@ -58,15 +60,13 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     if not problem.training:
         return tuple(found)
     sources = relay_load(layout, "backward")
-    add_blocks(layout, sources, "source_gradient")
+    add_blocks(layout, sources, "source_gradient", problem.network.layers)
     add_last_sums(layout, sources)
     if problem.asks == "forward" and problem.limited(backward=True):
         sources.add(ROOT, problem.target.vertex_start_cycles + problem.costs["known"].start)
     into_relays = with_clock(layout, deltas_to_sources(layout), sources.tiles)
     deltas_by_rows(layout, into_relays)
     add_sums_to_relays(layout, into_relays)
-    neurons = block_load(layout, "backward")
-    to_neurons = with_clock(layout, windows_to_blocks(layout, backward=True), neurons.tiles)
     return (
         *found,
         *([_boundary_step(layout, "forward: save", "forward", segments.number - 1)] if segments.reruns else []),
@@ -77,12 +77,39 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
         *_again_steps(layout),
         _clock_copy(layout, "backward: start", "backward", segments.number if segments.reruns else 1),
         Step("backward: relays and source gradients", "backward", runs, sources, into_relays),
-        Step("backward: neurons", "backward", runs, neurons, to_neurons),
+        *_backward_neurons(layout, runs),
         *_reduction(layout, runs + _rounds(problem, runs, backward=True)),
         *_overflow_test(layout, "backward", runs),
         *update_steps(layout),
         *copy_steps(layout),
     )
+
+
+def _backward_neurons(layout: Layout, runs: int) -> tuple[Step, ...]:
+    """Neurons and weight gradients; neurons of populations whose weight gradients are dealt over workers go ahead."""
+    problem = layout.problem
+    ahead = [layer for layer in problem.network.layers if layer.id in problem.dealt]
+    others = [layer for layer in problem.network.layers if layer.id not in problem.dealt]
+    neurons = _clocked(layout)
+    add_blocks(layout, neurons, "backward", others)
+    for layer in ahead:
+        add_dealt(problem, layer, layout.range_of(layer), neurons)
+    windows = windows_to_blocks(layout, backward=True)
+    windows.merge(returned_to_blocks(layout, others))
+    whole = Step("backward: neurons", "backward", runs, neurons, with_clock(layout, windows, neurons.tiles))
+    if not ahead:
+        return (whole,)
+    first = Load(problem)
+    add_blocks(layout, first, "backward", ahead)
+    returned = with_clock(layout, returned_to_blocks(layout, ahead), first.tiles)
+    return (Step("backward: neurons ahead", "backward", runs, first, returned), whole)
+
+
+def backward_cycles(layout: Layout, layer: Layer) -> float:
+    """Tile cycles of the neurons and weight gradients of one population where none of them are dealt."""
+    load = Load(layout.problem)
+    add_blocks(layout, load, "backward", [layer])
+    return load.busiest
 
 
 def _initial_states(layout: Layout) -> tuple[Step, ...]:
@@ -288,7 +315,7 @@ def _decision(layout: Layout) -> float:
 def block_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
     """Blocks of all populations, and the clocks; `iterations` as :class:`Load` takes them."""
     load = _clocked(layout, iterations)
-    add_blocks(layout, load, part)
+    add_blocks(layout, load, part, layout.problem.network.layers)
     return load
 
 

@@ -54,6 +54,8 @@ class Problem:
     """Sources of spikes of which relays keep a bit for each value and step, not ids."""
     streamed: Streamed = "off"
     """As in :class:`snnc.compiler.plan.Plan`."""
+    dealt: frozenset[str] = frozenset()
+    """Populations whose weight gradients are dealt over the workers of a tile by the spikes of all its samples, behind their neurons."""
     fused: Schedule | None = None
     """Schedule of a forward pass whose relays and neurons are one superstep; None where they take turns."""
 
@@ -91,6 +93,10 @@ class Problem:
     def returns(self, link: Link) -> bool:
         """Whether `link` sends its source's gradient back in windows, as partial products of the target's blocks."""
         return link.source in self.windowed and link.input_gradient and link.dense
+
+    def deals(self, link: Link) -> bool:
+        """Whether what `link` adds backward is dealt over the workers of a tile, in a superstep of its own."""
+        return link.target in self.dealt and link.deals
 
     def copies(self, link: Link) -> bool:
         """Whether the source keeps a copy of the weights of `link` and forms its gradient from all deltas."""

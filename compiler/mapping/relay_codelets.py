@@ -48,13 +48,16 @@ def _limited(problem: Problem, bus: Bus, *, backward: bool) -> bool:
     return bus in problem.limited(backward=backward)
 
 
-def _codelet(problem: Problem, name: str, source: Source, buses: Sequence[Bus], fields: int, *, forward: bool, number: int = 1) -> Codelet:
-    """A class; what it counts beside the first window (`forward` or backward) are fields of its own."""
+def _codelet(
+    problem: Problem, name: str, source: Source, buses: Sequence[Bus], fields: int, *, forward: bool, again: bool = False, number: int = 1
+) -> Codelet:
+    """A class, of first windows (`forward` or backward) or `again` of further ones; what it counts beside those are fields of its own."""
     asked = tuple((problem.passes_asked_for(bus, forward=forward), problem.asked_for_both) for bus in buses)
     shown = tuple((_limited(problem, bus, backward=not forward), bus.id in problem.windowed_buses and not forward) for bus in buses)
     ring = (source.external, problem.largest_lag(source)) if problem.segment else ()
     key = (name, source.static, source.width > 1 << 16, source in problem.windowed, shown, asked, ring, fields)
-    return key, problem.costs[name], fields, number
+    cost = problem.costs[name]
+    return key, cost.asking() if any(passes for passes, _ in asked) and not again else cost, fields, number
 
 
 def _values_fields(buses: Sequence[Bus], joins: bool) -> int:
@@ -80,9 +83,9 @@ def _next(problem: Problem, source: Source, limited: Sequence[Bus], *, backward:
     """Further windows: one vertex for all buses, where relays keep bits one for each."""
     if source in problem.bits:
         for bus in limited:
-            yield _codelet(problem, "relay_bits", source, (bus,), 13, forward=not backward)
+            yield _codelet(problem, "relay_bits", source, (bus,), 13, forward=not backward, again=True)
         return
     if limited:
         windowed = [bus for bus in limited if backward and bus.id in problem.windowed_buses]
         fields = 7 + 2 * len(limited) + bool(windowed) + 8 * len(windowed) + 5 * (len(limited) - len(windowed))
-        yield _codelet(problem, "next_window", source, limited, fields, forward=not backward)
+        yield _codelet(problem, "next_window", source, limited, fields, forward=not backward, again=True)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from snnc.compiler.mapping.buses import Bus, bit_words
-from snnc.compiler.mapping.cost import worker_cycles
+from snnc.compiler.mapping.cost import WINDOWS_LEFT, worker_cycles
 from snnc.compiler.mapping.grouping import Floats, Ints
 from snnc.compiler.mapping.network import Source
 from snnc.compiler.mapping.problem import Problem
@@ -96,7 +96,7 @@ def _alike(problem: Problem, source: Source, rows: MaskRows | None, first: Ints,
         cycles = cycles + each + (0.0 if joined else _copying(problem, bus, shares, chosen, forward=forward))
         if passes := problem.passes_asked_for(bus, forward=forward):
             read = samples + (finished * (shares.pieces.sum() - samples) if joined else 0.0)
-            cycles = cycles + (cost.choice * read + cost.single) * (np.arange(workers) < passes)[:, None]
+            cycles = cycles + (cost.choice * read + WINDOWS_LEFT) * (np.arange(workers) < passes)[:, None]
     if forward and rows is not None:
         cycles = cycles + finished * _joining(problem, source, rows, shares, chosen)
     return start + cycles.max(axis=1)
@@ -169,7 +169,7 @@ def bits_cycles(problem: Problem, bus: Bus, relays: Sequence[tuple[int, int]], *
         here = np.flatnonzero(count == samples)
         shares = Shares.of(problem.target.workers, samples)
         found[here] = _listing(problem, bus, shares, first[here][:, None] + np.arange(samples))
-    return found + problem.costs["relay_bits"].single * (problem.passes_asked_for(bus, forward=True) if forward else 0)
+    return found + WINDOWS_LEFT * (problem.passes_asked_for(bus, forward=True) if forward else 0)
 
 
 def _listing(problem: Problem, bus: Bus, shares: Shares, chosen: Ints) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -47,6 +47,7 @@ class Request:
     streamed: Streamed | None = None
     """What is then kept outside the tiles; None: as `streaming` says, nothing where that is "auto"."""
     fused: bool | None = None
+    dealt: Collection[str] | None = None
 
     def problems(self) -> Iterator[Problem]:
         """One problem for each way to size the windows, and for each way in which gradients come back to sources of spikes.
@@ -54,7 +55,7 @@ class Request:
         Small windows, by the measured activity, save bytes but cost a test for further ones in every iteration; so windows that hold
         everything are tried as well. Whatever the user gave is kept.
         """
-        costs, expected = network_costs(self.network), expected_activity(self.network, self.activity)
+        costs, expected = network_costs(self.network, self.dealt or ()), expected_activity(self.network, self.activity)
         likely = expected_near(self.network, self.near, expected)
         for windowed in self._windowed():
             for spikes, near in self._sizes(bool(windowed)):
@@ -77,6 +78,7 @@ class Request:
                     self.near_counts,
                     self._segment(),
                     streamed=self._streamed(),
+                    dealt=frozenset(self.dealt or ()),
                 )
 
     def _segment(self) -> int:

@@ -256,8 +256,14 @@ def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
         if readers:
             size = problem.backward_bytes(bus) if backward else bus.window_bytes
             _multicast(layout, traffic, bus, [layout.range_of(layer) for layer in readers], (size, 2 if bus.events else 1))
-    for layer in problem.network.layers if backward else ():
-        for bus in returned_buses(problem, layer):
+    return traffic
+
+
+def returned_to_blocks(layout: Layout, layers: Iterable[Layer]) -> Traffic:
+    """Before the neurons of `layers`, backward: windows of gradients come back to them."""
+    traffic = Traffic.none(layout.problem)
+    for layer in layers:
+        for bus in returned_buses(layout.problem, layer):
             _multicast(layout, traffic, bus, [layout.range_of(layer)], (bus.returned_bytes, 3))
     return traffic
 

@@ -140,7 +140,7 @@ def _groups(now: Numbers, words: int, target: Target, cost: CodeletCost) -> int:
 def _weights(now: Numbers, words: int, target: Target, cost: CodeletCost) -> Floats:
     """Cycles that each piece takes one worker of a tile that reads it: exchange, and the comparison of its numbers."""
     each = words * now.numbers * (WORD / target.exchange_bytes_per_cycle + target.workers * cost.element)
-    found: Floats = target.fragment_cycles + each
+    found: Floats = (target.fragment_cycles + each).astype(np.float64)
     return found
 
 
