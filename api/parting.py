@@ -38,6 +38,10 @@ MOST_CONNECTIONS: Final = 128
 """Connections of a network in parts: each takes time to plan, and code on every tile that it reaches."""
 ASSUMED: Final = 0.05
 """Spikes a neuron and step where nothing is known, as :mod:`snnc.compiler.mapping.capacity` assumes."""
+PLANNED: Final = 2
+"""Numbers of parts that are planned in full, those with the fastest quick looks."""
+CLOSE: Final = 1.15
+"""Of these, such as take no longer than the fastest by more than this factor."""
 Mapper: TypeAlias = Callable[..., Plan]
 """Maps a program: ``(program, activity, quick=…)``."""
 
@@ -94,8 +98,11 @@ class Parter:
 
     def parting(self, parts: int, by: Partitioner | None = None) -> Parting:
         """Cut into `parts` parts."""
-        found, graph = self.candidates, self.hypergraph()
+        found = self.candidates
         assert found is not None
+        if parts == 1:
+            return found.parting(np.zeros(found.neurons, dtype=np.int64))
+        graph = self.hypergraph()
         return found.parting((by or partitioner(pins=len(graph.pins) * parts))(graph, parts, IMBALANCE, self.seed))
 
     def apply(self, parting: Parting) -> Parts:
@@ -138,7 +145,7 @@ def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
 
 
 def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) -> Mapped:
-    """Map the network whole and in several numbers of parts, and keep the fastest; `wanted` is a number that the user gave.
+    """Map the network whole, in an even order and in several numbers of parts, and keep the fastest; `wanted` is a number that was given.
 
     Raises
     ------
@@ -152,23 +159,40 @@ def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) ->
         return _map(parter, mapper, _wanted(parter, wanted))
     if wanted == 1 or parter.candidates is None:
         return Mapped(whole())
-    best, fastest = None, math.inf
-    with suppress(TooBigError):
-        fastest = whole(quick=True).cycles
-    fits = math.isfinite(fastest)
-    for parts in _tried(parter, chips):
-        cycles = math.inf
-        with suppress(TooBigError):
-            cycles = mapper(parts.between.split, activity_of(parts, parter.activity), quick=True).cycles
-        if cycles < fastest:
-            best, fastest = parts, cycles
-        elif math.isfinite(cycles):
-            break  # more parts cost more than they save
-    if best is None:
+    looks = sorted(_looks(parter, mapper, chips), key=lambda look: look[0])
+    if not math.isfinite(looks[0][0]):
         return Mapped(whole())
-    found = _map(parter, mapper, best)
-    plain = whole() if fits else None  # a quick look may have their order wrong
-    return found if plain is None or found.plan.cycles < plain.cycles else Mapped(plain)
+    # A quick look may have the order wrong: it knows no local search and no windows that hold less than everything.
+    worth = [parts for cycles, parts in looks[:PLANNED] if cycles <= CLOSE * looks[0][0]]
+    return min((Mapped(whole()) if p is None else _map(parter, mapper, p) for p in worth), key=lambda found: found.plan.cycles)
+
+
+def _looks(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, Parts | None]]:
+    """Cycles of a step at a quick look, infinite where it does not fit: as it is or in another order, then in more and more parts."""
+
+    def look(parts: Parts | None) -> tuple[float, Parts | None]:
+        program, activity = (
+            (parter.program, parter.activity) if parts is None else (parts.between.split, activity_of(parts, parter.activity))
+        )
+        try:
+            return mapper(program, activity, quick=True).cycles, parts
+        except TooBigError:
+            return math.inf, parts
+
+    best = min(map(look, (None, *_in_order(parter))), key=lambda found: found[0])
+    yield best
+    for number, parts in enumerate(_tried(parter, chips)):
+        found = look(parts)
+        yield found
+        if number and best[0] <= found[0] < math.inf:
+            return  # more parts cost more than they save; the first ones, few as they are, hardly tell
+        best = min(best, found, key=lambda some: some[0])
+
+
+def _in_order(parter: Parter) -> Iterator[Parts]:
+    """Populations whole, but their neurons in an order in which work is even."""
+    with suppress(UnreachedPartError):
+        yield parter.apply(parter.parting(1))
 
 
 def _map(parter: Parter, mapper: Mapper, parts: Parts) -> Mapped:
@@ -177,11 +201,11 @@ def _map(parter: Parter, mapper: Mapper, parts: Parts) -> Mapped:
 
 
 def _tried(parter: Parter, chips: int) -> Iterator[Parts]:
-    """The network in as many parts as there are chips, in four, eight, …"""
+    """The network in as many parts as there are chips, in two, four, …"""
     found = parter.candidates
     assert found is not None
     most = min(MOST_PARTS, found.neurons // LEAST_NEURONS)
-    for number in sorted({chips, *(1 << k for k in range(2, MOST_PARTS.bit_length()))}):
+    for number in sorted({chips, *(1 << k for k in range(1, MOST_PARTS.bit_length()))}):
         if not 2 <= number <= most:
             continue
         with suppress(UnreachedPartError):
@@ -251,6 +275,7 @@ def save_parts(parting: Parting, folder: Path) -> None:
     """Write the part of every neuron into a project's folder."""
     names = list(parting.parts)
     arrays = {f"part_{n}": parting.parts[name].astype(np.uint16) for n, name in enumerate(names)}
+    arrays |= {f"place_{n}": parting.places[name].astype(np.uint32) for n, name in enumerate(names) if name in parting.places}
     write_arrays(folder / PARTS, {"names": np.frombuffer(json.dumps(names).encode(), dtype=np.uint8), **arrays})
 
 
@@ -267,10 +292,12 @@ def load_parts(parter: Callable[[], Parter], folder: Path) -> Parts | None:
     try:
         arrays = read_arrays(folder / PARTS)
         names = json.loads(arrays["names"].tobytes())
-        parting = Parting({name: arrays[f"part_{n}"].astype(np.int64) for n, name in enumerate(names)})
+        kinds = ("part", "place")
+        parting = Parting(*({name: arrays[f"{k}_{n}"].astype(np.int64) for n, name in enumerate(names)} for k in kinds))
         found = parter()
         sizes = found.candidates.sizes if found.candidates is not None else {}
-        if {name: number.shape for name, number in parting.parts.items()} != {name: (n,) for name, n in sizes.items()}:
+        shapes = {name: (n,) for name, n in sizes.items()}
+        if any({name: number.shape for name, number in some.items()} != shapes for some in (parting.parts, parting.places)):
             raise ValueError("it is of another network")
         return found.apply(parting)
     except (KeyError, ValueError, TypeError, UnreachedPartError) as error:

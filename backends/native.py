@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -107,9 +108,9 @@ class NativeSession:
         """Copy an array of the tensor's shape in; numbers are converted to its type."""
         info = self._info(name)
         array = np.ascontiguousarray(values, dtype=info.dtype)
-        if array.size != np.prod(info.shape, dtype=int):
+        if array.size != math.prod(info.shape):
             raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the array {list(array.shape)}.")
-        self._check(self._library.snnc_set_tensor(self._open(), name.encode(), array.ctypes.data_as(ctypes.c_void_p), array.nbytes))
+        self._check(self._library.snnc_set_tensor(self._open(), name.encode(), array.ctypes.data, array.nbytes))
 
     def set_events(self, name: str, begin: Array, ids: Array) -> None:
         """Set an input to 1 where events are; see ``snnc_set_events`` in ``snnc_abi.h``."""
@@ -120,7 +121,7 @@ class NativeSession:
     def set_from(self, name: str, address: int, elements: int) -> None:
         """Let the program copy the tensor from memory that holds numbers of its type, the host's or a device's own."""
         info = self._info(name)
-        if elements != np.prod(info.shape, dtype=int):
+        if elements != math.prod(info.shape):
             raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the memory {elements} elements.")
         pointer = ctypes.c_void_p(address)
         self._check(self._library.snnc_set_tensor(self._open(), name.encode(), pointer, elements * info.dtype.itemsize))
@@ -128,7 +129,7 @@ class NativeSession:
     def get_into(self, name: str, address: int, elements: int) -> None:
         """Let the program copy the tensor to memory for numbers of its type, the host's or a device's own."""
         info = self._info(name)
-        if elements != np.prod(info.shape, dtype=int):
+        if elements != math.prod(info.shape):
             raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the memory room for {elements} elements.")
         pointer = ctypes.c_void_p(address)
         self._check(self._library.snnc_get_tensor(self._open(), name.encode(), pointer, elements * info.dtype.itemsize))
@@ -137,7 +138,7 @@ class NativeSession:
         """Copy a tensor out."""
         info = self._info(name)
         array = np.empty(info.shape, dtype=info.dtype)
-        self._check(self._library.snnc_get_tensor(self._open(), name.encode(), array.ctypes.data_as(ctypes.c_void_p), array.nbytes))
+        self._check(self._library.snnc_get_tensor(self._open(), name.encode(), array.ctypes.data, array.nbytes))
         return array
 
     def run(self) -> None:

@@ -31,9 +31,12 @@ TABLES: Final[Mapping[str, type]] = {
     "host": Host,
 }
 _NOT_ZERO: Final = frozenset(
-    {"chips", "tiles_per_chip", "tile_bytes", "workers", "clock_hz", "exchange_bytes_per_cycle", "sync_cycles", "link_sync_cycles"}
+    {"chips", "tiles_per_chip", "tile_bytes", "workers", "clock_hz", "exchange_bytes_per_cycle"}
     | {"links.bytes_per_second", "links.chips_per_machine", "streaming.bytes_per_second", "host.bytes_per_second"}
 )
+LEAST: Final = 1e-6
+MOST: Final = 1e18
+"""What numbers other than 0 lie between, so that cycles, seconds and bytes are numbers, too."""
 
 
 def read_toml(text: str, where: str) -> dict[str, Any]:
@@ -42,6 +45,8 @@ def read_toml(text: str, where: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TargetFileError(f"the target file {where!r} is not TOML: {error}.") from None
+    except RecursionError:
+        raise TargetFileError(f"the target file {where!r} nests its values too deeply.") from None
 
 
 def merge(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,13 +113,19 @@ def _value(key: str, kind: str, value: Any, where: str) -> Any:
         return value
     if kind.startswith("tuple"):
         return _wires(here, value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
         raise TargetValueError(f"{here} is not a finite number.")
     if kind == "int" and not isinstance(value, int):
         raise TargetValueError(f"{here} is not a whole number.")
     if value < 0 or (value == 0 and key in _NOT_ZERO):
         raise TargetValueError(f"{here} must be {'more than 0' if key in _NOT_ZERO else '0 or more'}.")
+    if value and not LEAST <= value <= MOST:
+        raise TargetValueError(f"{here} is out of range: {LEAST:g} to {MOST:g}. Is its unit right?")
     return value if kind == "int" else float(value)
+
+
+def _finite(value: float) -> bool:
+    return isinstance(value, int) or math.isfinite(value)
 
 
 def _wires(here: str, value: Any) -> tuple[Wire, ...]:

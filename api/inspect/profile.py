@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from snnc.compiler.mapping.errors import ReportOptionError
 from snnc.compiler.mapping.plan_json import runs, unruns
-from snnc.compiler.plan import Plan
+from snnc.compiler.plan import Phase, Plan
 
 CODES: Final[Mapping[str, str]] = {
     "recompute: segment from I/O tiles": r"F0 segment\b",
     "recompute: relays": r"F1\b",
     "recompute: windows": r"F1b\b",
+    "recompute: test, level 1": r"FD1\b",
+    "recompute: test, level 2": r"FD2\b",
+    "recompute: test, level 3": r"FD3\b",
+    "recompute: test for further windows": r"FD\b",
+    "recompute: decisions": r"decisions and barriers$",
+    "recompute: further windows": r"FG\b",
+    "recompute: next windows": r"FN\b",
     "recompute: neurons": r"F2\b",
     "forward: labels from I/O tiles": r"F0 labels\b",
     "forward: inputs from I/O tiles": r"F0 inputs\b",
@@ -23,6 +30,13 @@ CODES: Final[Mapping[str, str]] = {
     "forward: relays": r"F1\b",
     "forward: windows": r"F1b\b",
     "forward: counters": r"F0 counters\b",
+    "forward: test, level 1": r"FD1\b",
+    "forward: test, level 2": r"FD2\b",
+    "forward: test, level 3": r"FD3\b",
+    "forward: test for further windows": r"FD\b",
+    "forward: decisions": r"decisions and barriers$",
+    "forward: further windows": r"FG\b",
+    "forward: next windows": r"FN\b",
     "forward: neurons": r"F2\b",
     "forward: save": r"FS\b",
     "recompute: restore": r"FR\b",
@@ -35,6 +49,13 @@ CODES: Final[Mapping[str, str]] = {
     "backward: neurons": r"B2\b",
     "backward: neurons ahead": r"B2a\b",
     "backward: reduction": r"B3\b",
+    "backward: test, level 1": r"BD1\b",
+    "backward: test, level 2": r"BD2\b",
+    "backward: test, level 3": r"BD3\b",
+    "backward: test for further windows": r"BD\b",
+    "backward: decisions": r"decisions and barriers$",
+    "backward: further windows": r"BG\b",
+    "backward: next windows": r"BN\b",
     "update: private gradients": r"U1 private\b",
     "update: shared gradients": r"U1 shared\b",
     "update: optimiser": r"U1\b",
@@ -43,7 +64,9 @@ CODES: Final[Mapping[str, str]] = {
     "update: weight copies": r"U2 weights\b",
 }
 """Name of a phase to what its compute sets and copies in the emitted program begin with; the first phase that fits has them, but
-what runs again does so in the compute sets in which it ran first."""
+what runs again does so in the compute sets in which it ran first, and decisions are counted together."""
+BY_DATA: Final = (": decisions", ": further windows", ": next windows", "backward: reduction")
+"""Phases that run as often as the data asks for end so."""
 COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
     "compute": ("compute_cycles_busiest",),
     "sync": ("sync_cycles", "control_cycles"),
@@ -94,19 +117,10 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
     steps = profile.get("steps")
     if not isinstance(steps, list) or not all(isinstance(step, Mapping) and "name" in step for step in steps):
         raise ReportOptionError("the profile holds no list 'steps' of named steps; use what the emulator wrote.")
-    phases: dict[str, dict[str, float]] = {}
-    waiting = [step for step in steps if _number(step, "executions") > 0]
-    often: list[float] = []
-    for phase in (p for name in CODES for p in plan.phases if p.name == name):
-        mine = [step for step in waiting if re.match(CODES[phase.name], str(step["name"]).rsplit("/", 1)[-1])]
-        waiting = waiting if phase.part == "recompute" else [step for step in waiting if step not in mine]
-        if mine:
-            often.append(max(_number(step, "executions") for step in mine) / phase.runs)
-            phases[phase.name] = {
-                kind: phase.runs * sum(sum(_number(step, name) for name in names) / _number(step, "executions") for step in mine)
-                for kind, names in COUNTED.items()
-            }
-    repeats = min(often, default=1.0)
+    found = _steps_of(plan, steps)
+    often = [max(_number(step, "executions") for step in mine) / p.runs for p, mine in found.values() if not p.name.endswith(BY_DATA)]
+    repeats = min((number for number in often if number > 0), default=1.0)
+    phases = {name: _cycles(plan, phase, mine, repeats) for name, (phase, mine) in found.items()}
     complete = bool(phases) and all(p.name in phases for p in plan.phases if p.name in CODES)
     tiles = profile.get(TILES, {})
     compute = _tiles(plan, tiles, "compute_cycles")
@@ -117,6 +131,32 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
         _tiles(plan, tiles, "memory"),
         _fullest(plan, profile.get("memory_over_time", ())),
     )
+
+
+def _steps_of(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Phase, list[Mapping[str, Any]]]]:
+    """Each phase with its steps of the profile; where some ran, with those."""
+    found: dict[str, tuple[Phase, list[Mapping[str, Any]]]] = {}
+    waiting = list(steps)
+    for phase in (p for name in CODES for p in plan.phases if p.name == name):
+        mine = [step for step in waiting if re.match(CODES[phase.name], str(step["name"]).rsplit("/", 1)[-1])]
+        ran = [step for step in mine if _number(step, "executions") > 0]
+        if ran or (mine and phase.name.endswith(BY_DATA)):
+            found[phase.name] = phase, ran or mine
+        if phase.part != "recompute" and not phase.name.endswith(": decisions"):
+            waiting = [step for step in waiting if step not in mine]
+    return found
+
+
+def _cycles(plan: Plan, phase: Phase, mine: Sequence[Mapping[str, Any]], repeats: float) -> dict[str, float]:
+    """Cycles of all runs of a phase in one step, by kind; of what runs by the data, the phase's part by predicted runs."""
+
+    def counted(step: Mapping[str, Any], names: Sequence[str]) -> float:
+        if phase.name.endswith(BY_DATA):
+            return sum(_number(step, name) for name in names) * part / repeats
+        return phase.runs * sum(_number(step, name) for name in names) / _number(step, "executions")
+
+    part = phase.runs / sum(p.runs for p in plan.phases if CODES.get(p.name) == CODES[phase.name])
+    return {kind: sum(counted(step, names) for step in mine) for kind, names in COUNTED.items()}
 
 
 def _fullest(plan: Plan, points: object) -> dict[str, int]:

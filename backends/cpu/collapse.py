@@ -108,7 +108,7 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
         made.kernels.append(f"Source {counts}{{{storage.size(op.source.buffer)}, 0}};")
         made.layout.append(f"{counts}.rows.resize(1, batch);")
         made.loss.append(f"count(w, {op.source.buffer}, {op.source.delay}, {answers}[mine], {counts}.rows);")
-        made.loss.append(f"{op.connection}.forward(w, {counts}, 0, {op.weight}, {current}, 0, scratch);")
+        made.loss.append(f"{op.connection}.forward(w, {counts}, 0, 0, 1, {op.weight}, {current}, scratch);")
     made.loss += [
         f"add_step(w, {current}, 0, {mean}, 0);",
         f"scale(w, {mean}, 0, 1.0f / static_cast<float>(steps));",
@@ -137,9 +137,8 @@ def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> 
     match op:
         case DenseWeightGradient():
             gradient = gradient_of(op.gradient)
-            made.start.append(
-                f"{op.connection}.weight_gradient(w, {op.connection}_counts, 0, {adjoint}, 0, 1, {gradient}, columns, scratch);"
-            )
+            given = f"w, {op.connection}_counts, 0, {adjoint}, 0, 1, {gradient}, {made.writes(op)}"
+            made.start.append(f"{op.connection}.weight_gradient({given}, scratch);")
         case BiasGradient():
             made.start += [
                 f"copy_step(w, {adjoint}, 0, d_{found.current}, 0);",
@@ -151,7 +150,8 @@ def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> 
             made.kernels.append(f"Rows d_{counts}{{{made.storage.size(source.buffer)}, 0}};")
             made.layout.append(f"d_{counts}.resize(1, batch);")
             made.keep_packed(op)
-            made.start += [f"d_{counts}.clear(w, 0);", f"{op.connection}.input_gradient(w, {adjoint}, 0, d_{counts}, 0, scratch);"]
+            made.start.append(f"d_{counts}.clear(w, 0);")
+            made.start.append(f"{op.connection}.input_gradient(w, {adjoint}, 0, 1, d_{counts}, 0, {op.weight}, scratch);")
             condition = f"if (t >= {source.delay}) " if source.delay else ""
             then = f"t - {source.delay}" if source.delay else "t"
             weight = f"{answers}.sums[static_cast<std::size_t>(steps - 1 - t)]"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from snnc.backends.cpu.adjoint import GivenAdjoint
 from snnc.backends.cpu.collapse import add_collapsed, add_collapsed_adjoint, collapsed
 from snnc.backends.cpu.neurons import Function, backward_function, forward_function
 from snnc.backends.cpu.operations import Statements
+from snnc.backends.cpu.stages import Stages, stages_of
 from snnc.backends.cpu.storage import Storage
 from snnc.backends.cpu.tables import Table
 from snnc.backends.moments import moments
@@ -19,7 +21,7 @@ from snnc.backends.safetensors_file import safetensors_header
 from snnc.compiler.graph import Array
 from snnc.compiler.losses import Loss, MeanSquaredCount
 from snnc.compiler.optimizers import SGD, Adam, Optimizer
-from snnc.compiler.step_operations import NeuronAdjoint, NeuronStep
+from snnc.compiler.step_operations import BackwardOp, DenseInputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.step_program import Parameter, StepProgram
 
 Context = dict[str, Any]
@@ -29,22 +31,25 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
     """Return what the templates take, and the tables of connections."""
     program = storage.program
     trains = program.optimizer is not None
-    made = Statements(storage, trains)
     readout = collapsed(storage)
+    stages = stages_of(storage, lambda op: readout is not None and readout.holds(op))
+    made = Statements(storage, trains, stages)
+    blocks = [_Block() for _ in range(stages.count)]
     for op in program.forward:
-        before = len(made.forward)
         made.add(op)
-        if readout is not None and readout.holds(op):
-            made.forward[before:] = [f"if (recording) {line}" for line in made.forward[before:]]
+        only = "if (recording) " if readout is not None and readout.holds(op) else ""
+        blocks[stages.of(op)].take_forward(made, only)
     if readout is not None:
         made.setup.append("records_training = false;")
         add_collapsed(readout, made)
     for adjoint in program.backward if trains else ():
         if readout is not None and readout.holds(adjoint):
             add_collapsed_adjoint(readout, adjoint, made)
+            blocks[_sender_stage(adjoint, stages)].take_backward(made)
         else:
             made.add(adjoint)
-    made.backward += _cut(storage) if trains and program.truncate else []
+            blocks[stages.of(adjoint)].take_backward(made)
+    blocks[0].backward += _cut(storage) if trains and program.truncate else []
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
     context: Context = {
         "title": comment_text(program.name),
@@ -55,14 +60,17 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "functions": functions(storage, trains),
         "members": _members(storage, made, trains),
         "setup": [*_setup(storage, trains), *made.setup],
-        "layout": [*_layout(storage, trains), *made.layout],
+        "layout": [*_layout(storage, stages, trains), *made.layout],
         "rounded": made.rounded,
         "prepare": made.prepare,
         "enter": made.enter,
-        "forward": made.forward,
-        "backward": made.backward,
+        "blocks": blocks,
+        "in_blocks": bool(stages.forward),
         "gradients": made.gradients,
-        "start": [*(f"d_{n}.clear(w, {k});" for n, slots in _adjoints(storage, trains) for k in range(slots)), *made.start],
+        "start": [
+            *(f"for (int k = 0; k < {slots}; ++k) d_{n}.clear(w, k);" for n, slots in _adjoint_slots(storage, stages, trains).items()),
+            *made.start,
+        ],
         "finish": made.finish,
         "update": [f"change({u.parameter}, part({u.parameter}.numbers, worker, workers), learning_rate, updates);" for u in program.update],
         "tables": len(made.tables),
@@ -72,6 +80,33 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
     return context, made.tables
+
+
+@dataclass
+class _Block:
+    """Statements of a stage: in front of a block of steps, of each step, and behind a block on the way back."""
+
+    ahead: list[str] = field(default_factory=list)
+    forward: list[str] = field(default_factory=list)
+    backward: list[str] = field(default_factory=list)
+    behind: list[str] = field(default_factory=list)
+
+    def take_forward(self, made: Statements, only: str) -> None:
+        """Move what was made to this stage, behind the condition `only`."""
+        self.ahead += [only + line for line in made.ahead]
+        self.forward += [only + line for line in made.forward]
+        made.ahead, made.forward = [], []
+
+    def take_backward(self, made: Statements) -> None:
+        """Move what was made to this stage."""
+        self.backward += made.backward
+        self.behind += made.behind
+        made.backward, made.behind = [], []
+
+
+def _sender_stage(op: BackwardOp, stages: Stages) -> int:
+    """Stage of the population that sends what `op`, an adjoint of a readout, reads."""
+    return stages.level[stages.owner[op.source.buffer]] if isinstance(op, DenseInputGradient) else stages.of(op)
 
 
 def _cut(storage: Storage) -> list[str]:
@@ -109,8 +144,10 @@ def functions(storage: Storage, trains: bool) -> list[Function]:
     return found
 
 
-def _adjoints(storage: Storage, trains: bool) -> list[tuple[str, int]]:
-    return list(storage.adjoint_slots.items()) if trains else []
+def _adjoint_slots(storage: Storage, stages: Stages, trains: bool) -> dict[str, str]:
+    """C++ expressions of slots of the adjoints of outputs: of a block where stages behind run one before."""
+    found = storage.adjoint_slots.items() if trains else ()
+    return {name: f"block + {slots - 1}" if stages.count > 1 else str(slots) for name, slots in found}
 
 
 def _members(storage: Storage, made: Statements, trains: bool) -> list[dict[str, Any]]:
@@ -197,16 +234,17 @@ def _setup(storage: Storage, trains: bool) -> list[str]:
     return lines
 
 
-def _layout(storage: Storage, trains: bool) -> list[str]:
+def _layout(storage: Storage, stages: Stages, trains: bool) -> list[str]:
     """Statements that give buffers their sizes."""
     program = storage.program
-    lines = ["block = block_length();"] if trains else []
+    lines = ["block = block_length();"] if trains or stages.forward else []
+    filled, adjoint_slots = stages.filled(program), _adjoint_slots(storage, stages, trains)
     adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)} if trains else set()
     for op in program.forward:
         if not isinstance(op, NeuronStep):
             continue
         kernel = next(p.kernel for p in program.populations if p.id == op.population)
-        lines += [f"{n}.resize(1, batch);" for n in op.currents]
+        lines += [f"{n}.resize({'block' if n in filled else 1}, batch);" for n in op.currents]
         for state, n in zip(kernel.states, op.states, strict=True):
             kept = trains and state in kernel.history and op.population in adjoints
             rounded = state in storage.rounded[op.population]
@@ -220,7 +258,7 @@ def _layout(storage: Storage, trains: bool) -> list[str]:
         if op.population in adjoints:
             lines.append("if (training) {")
             lines += [f"  d_{n}.resize(block, batch);" for n in op.currents] + [f"  d_{n}.resize(1, batch);" for n in op.states]
-            lines += [f"  d_{n}.resize({storage.adjoint_slots[n]}, batch);" for n in op.outputs]
+            lines += [f"  d_{n}.resize({adjoint_slots[n]}, batch);" for n in op.outputs]
             lines.append("}")
     for o in program.outputs:
         lines.append(f"{o.record}.resize(steps, batch);")

@@ -56,21 +56,19 @@ def forward_function(
         States and saved values that are kept in bfloat16, and what is taken off first (:mod:`snnc.backends.cpu.bfloat16`).
     """
     kernel, rounded = info.kernel, rounded or {}
-    stores = (
-        {s: f"{s}_after" for s in kernel.states}
-        | {o: f"{o}_row" for o in kernel.outputs}
-        | {k: f"{k}_kept" for k in kernel.saved if k not in rounded}
-    )
+    stores = [(s, f"{s}_after") for s in kernel.states] + [(o, f"{o}_row") for o in kernel.outputs]
+    stores += [(k, f"{k}_kept") for k in kernel.saved if k not in rounded]  # an output may be one of them
     inside = {o: _inside(info, o) for o in near}
     code = (*with_arguments(kernel, near), *inside.values())
-    stores |= {a.target: f"{o}_near" for o, a in inside.items()}
+    stores += [(a.target, f"{o}_near") for o, a in inside.items()]
     brief = {n: f"{n}_kept" for n in rounded}
-    body = needed(code, [*stores, *brief])
-    wanted = reads(body, [*stores, *brief]) | {n for centre in rounded.values() for n in symbols(centre)}
+    results = [*(n for n, _ in stores), *brief]
+    body = needed(code, results)
+    wanted = reads(body, results) | {n for centre in rounded.values() for n in symbols(centre)}
     places = {i: f"{i}_row" for i in kernel.inputs} | {f"{s}_prev": f"{s}_before" for s in kernel.states}
     arguments = [f"const float *{a}_row" for a in kernel.parameters]
     arguments += [f"const float *{p}" for p in places.values()]
-    arguments += [f"float *{p}" for p in stores.values()] + [f"BFloat16 *{p}" for p in brief.values()]
+    arguments += [f"float *{p}" for _, p in stores] + [f"BFloat16 *{p}" for p in brief.values()]
     unused = [f"{p}" for n, p in places.items() if n not in wanted]
     return Function(
         f"{info.id}_forward",
@@ -82,7 +80,7 @@ def forward_function(
             *_loads(places, wanted),
             *_parameter_loads(kernel.parameters, scalars, wanted),
             *_statements(body),
-            *(f"{p}[first + n] = {n};" for n, p in stores.items()),
+            *(f"{p}[first + n] = {n};" for n, p in stores),
             *(f"{p}[first + n] = rounded({_centred(n, '-', rounded[n])});" for n, p in brief.items()),
         ),
     )

@@ -6,6 +6,7 @@ from functools import singledispatchmethod
 from typing import TypeAlias
 
 from snnc.backends.cpu.adjoint import GivenAdjoint
+from snnc.backends.cpu.stages import Stages
 from snnc.backends.cpu.storage import Storage, is_maximum
 from snnc.backends.cpu.tables import Table, wires_of
 from snnc.backends.printing import c_literal
@@ -71,6 +72,7 @@ class Statements:
 
     storage: Storage
     trains: bool
+    stages: Stages
     kernels: list[str] = field(default_factory=list)
     """Members that compute connections."""
     setup: list[str] = field(default_factory=list)
@@ -81,7 +83,10 @@ class Statements:
     rounded: list[str] = field(default_factory=list)
     """Copies of parameters that each pass reads."""
     forward: list[str] = field(default_factory=list)
+    ahead: list[str] = field(default_factory=list)
+    """In front of a block of steps forward, and behind one backward: products of all its steps."""
     backward: list[str] = field(default_factory=list)
+    behind: list[str] = field(default_factory=list)
     gradients: list[str] = field(default_factory=list)
     loss: list[str] = field(default_factory=list)
     """What finds the loss of a worker's samples, where that takes more than the record."""
@@ -102,7 +107,11 @@ class Statements:
 
     @add.register
     def _fill(self, op: Fill) -> None:
-        self.forward.append(f"fill(w, {op.target}, t, {{{', '.join(f'&{b}' for b in op.biases)}}});")
+        call = f"fill(w, {op.target}, t, {{{', '.join(f'&{b}' for b in op.biases)}}});"
+        if op.target in self.stages.filled(self.storage.program):
+            self.ahead.append(f"for (int t = from; t < to; ++t) {call}")
+        else:
+            self.forward.append(call)
 
     @add.register
     def _dense(self, op: Dense) -> None:
@@ -112,7 +121,9 @@ class Statements:
         if self.storage.precision == "bfloat16":
             self.setup.append(f"{c}.keep_rounded();")
             self.rounded.append(f"{c}.round({weight}, worker, workers);")
-        self.forward.append(f"{c}.forward(w, {op.source.buffer}, {_before('t', op.source)}, {weight}, {op.target}, t, scratch);")
+        steps = "from, to" if c in self.stages.forward else "t, t + 1"
+        call = f"{c}.forward(w, {op.source.buffer}, {op.source.delay}, {steps}, {weight}, {op.target}, scratch);"
+        (self.ahead if c in self.stages.forward else self.forward).append(call)
 
     @add.register
     def _wired(self, op: Wired) -> None:
@@ -251,23 +262,31 @@ class Statements:
     def _dense_weight(self, op: DenseWeightGradient) -> None:
         self.gradients.append(
             f"{op.connection}.weight_gradient(w, {op.source.buffer}, {op.source.delay}, d_{op.target}, first, last, "
-            f"{gradient_of(op.gradient)}, columns, scratch);"
+            f"{gradient_of(op.gradient)}, {self.writes(op, 'last == steps')}, scratch);"
         )
+
+    def writes(self, op: DenseWeightGradient, first: str = "") -> str:
+        """C++ expression: whether `op` writes its gradient, and does not add to it; `first`: what it comes to first."""
+        if sum(getattr(other, "gradient", None) == op.gradient for other in self.storage.program.backward) > 1:
+            return "false"
+        self.setup.append(f"{op.gradient.removeprefix('d_')}.written = true;")
+        return f"w.fresh && {first}" if first else "w.fresh"
 
     @add.register
     def _dense_input(self, op: DenseInputGradient) -> None:
         c = op.connection
         self.keep_packed(op)
-        given = f"w, d_{op.target}, t, d_{op.source.buffer}, {op.source.delay}"
-        if op.source.buffer in self.storage.near:
-            self.backward.append(f"{c}.near_gradient({given}, {op.weight}, {op.source.buffer}_near, columns, scratch);")
-        else:
-            self.backward.append(f"{c}.input_gradient({given}, scratch);")
+        steps = "first, last" if c in self.stages.backward else "t, t + 1"
+        given = f"w, d_{op.target}, {steps}, d_{op.source.buffer}, {op.source.delay}, {op.weight}"
+        near = op.source.buffer in self.storage.near
+        call = f"{c}.near_gradient({given}, {op.source.buffer}_near, scratch);" if near else f"{c}.input_gradient({given}, scratch);"
+        (self.behind if c in self.stages.backward else self.backward).append(call)
 
     def keep_packed(self, op: DenseInputGradient | ConvolveInputGradient) -> None:
         """Keep a copy of a weight for the backward pass."""
         self.setup.append(f"{op.connection}.keep_packed();")
-        self.prepare.append(f"{op.connection}.pack({op.weight}, worker, workers);")
+        unless = "if (!alone()) " if isinstance(op, DenseInputGradient) else ""
+        self.prepare.append(f"{unless}{op.connection}.pack({op.weight}, worker, workers);")
 
     @add.register
     def _convolve_gradient(self, op: ConvolveGradient) -> None:

@@ -30,7 +30,7 @@ from snnc.backends.emulator.toolchain import (
 )
 
 # Products and sums are rounded one by one, as the instructions that the cost model counts do, whatever the host fuses.
-DEFAULT_FLAGS = "-O2 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off"
+DEFAULT_FLAGS = "-O2 -ftree-vectorize -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off"
 # The names by which discovery finds and calls compute() whether or not the file itself calls it.
 KEEP_COMPUTE = "-Dcompute=__attribute__((used)) compute"
 

@@ -27,6 +27,7 @@ from snnc.backends.poplar.schedule import add_clocks, optimizer_context, program
 from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
 from snnc.backends.poplar.streaming import add_streaming
 from snnc.backends.poplar.tables import initial_values, plan_tables
+from snnc.backends.poplar.window_tests import add_window_test, window_test_sets, window_test_table_count
 from snnc.backends.project import Chunk, whole_folder, write_file
 from snnc.backends.safetensors_file import safetensors, safetensors_header
 from snnc.backends.source_templates import source_templates
@@ -135,8 +136,17 @@ def add_network(net: Network, assembly: Assembly) -> list[Body]:
     add_recompute(net, assembly)
     add_streaming(net, assembly)
     add_clocks(net, assembly)
-    costs = {"cost": net.cost("decide"), "answer": net.cost("answer"), "zero": ZERO}
-    return [{"template": "further_windows", **costs}] if net.rounds or net.backward_rounds else []
+    add_window_test(net, assembly, _tables_before(net))
+    if net.window_test is None:
+        return []
+    costs = {name: net.cost(name) for name in ("most", "answer", "known", "count_down")}
+    return [{"template": "further_windows", **costs, "zero": ZERO, "words": net.window_test.words, "looks_back": net.known}]
+
+
+def _tables_before(net: Network) -> int:
+    """Tables of ``plan.bin`` in front of those of the test for further windows."""
+    reductions = sum(b.gradient is not None for b in net.plan.buses)
+    return len(net.plan.populations) + len(net.stores) + reductions + table_count(net)
 
 
 def gradient_codelets(net: Network) -> list[Body]:
@@ -164,7 +174,7 @@ def network_context(net: Network, assembly: Assembly, lines: list[str]) -> Body:
         "training": "true" if net.training else "false",
         "machine": machine_context(target),
         "stored": [p for p in places if p["name"] in labels],
-        "tables": lists + len(reductions) + table_count(net) + 1,  # the last one: losses
+        "tables": _tables_before(net) + window_test_table_count(net) + 1,  # the last one: losses
         "reductions": [{"bus": b, "table": lists + n} for n, b in enumerate(reductions)],
         "helpers": [HELPERS] if reductions else [],
         "populations": [_population(p, n) for n, p in enumerate(plan.populations)],
@@ -206,8 +216,7 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
     names = {**first, **({JOIN: "F1b windows"} if joins(net) else {}), "forward_neurons": both}
     if net.rounds:
         names |= {
-            "forward_decide": "FD further windows?",
-            "forward_answer": "FD answer",
+            **window_test_sets(net, "forward"),
             "forward_gather": "FG gather",
             "forward_next": "FN next window",
             "zero_currents": "zero currents",
@@ -233,8 +242,7 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
         names |= {REDUCE: "B3 reduction"}
     if net.backward_rounds:
         names |= {
-            "backward_decide": "BD further windows?",
-            "backward_answer": "BD answer",
+            **window_test_sets(net, "backward"),
             "backward_next": "BN next window",
             "backward_rounds": "BG gather",
         }

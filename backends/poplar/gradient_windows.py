@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from snnc.backends.poplar.network import Network, Store
-from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
+from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, vector
 from snnc.backends.printing import c_literal
 from snnc.compiler.near import argument_name, near_bounds
 from snnc.compiler.plan import BusPlan
@@ -121,14 +121,27 @@ def shown_fields(net: Network, store: Store, index: int, bus: BusPlan) -> tuple[
     fields.append(vector("Input", "unsigned", f"window_before{index}", f"{bus.id}_counts[r.index]"))
     body: Body = {"index": index, "comment": "The window.", "each": [], "left": []}
     if net.limited(bus, backward=True):
-        fields += _limit_fields(bus, index, "Output")
-        body["each"], body["left"] = [f"position{index}[s] = n;"], ["relay_left_near"]
+        fields.append(_position(bus, index, "Output"))
+        body["each"] = [f"position{index}[s] = n;"]
+    if net.asks(bus, forward=False):
+        fields += asked_fields(net, index, bus, forward=False)
+        body["left"] = ["relay_left_near"]
     return fields, body
+
+
+def asked_fields(net: Network, index: int, bus: BusPlan, *, forward: bool) -> list[Field]:
+    """Fields with which a relay says how many further windows it needs, in the forward pass also those of the backward pass."""
+    if not net.asks(bus, forward=forward):
+        return []
+    fields = [vector("Output", "unsigned", f"more{index}", f"{bus.id}_more[r.index]")]
+    if forward and bus.gradient is not None:
+        fields.append(number(f"entries{index}", bus.gradient.capacity))
+    return fields
 
 
 def next_fields(store: Store, index: int, bus: BusPlan) -> tuple[list[Field], Body]:
     """Fields and body with which a relay shows the next window of the same step."""
-    return [*_near_fields(store, index, bus), *_limit_fields(bus, index, "InOut")], {"index": index, "comment": "The next window."}
+    return [*_near_fields(store, index, bus), _position(bus, index, "InOut")], {"index": index, "comment": "The next window."}
 
 
 def _near_fields(store: Store, index: int, bus: BusPlan) -> list[Field]:
@@ -144,11 +157,8 @@ def _near_fields(store: Store, index: int, bus: BusPlan) -> list[Field]:
     ]
 
 
-def _limit_fields(bus: BusPlan, index: int, position: Access) -> list[Field]:
-    return [
-        vector(position, "unsigned", f"position{index}", f"Layout::samples({bus.id}_position, r)"),
-        scalar("Output", "unsigned", f"more{index}", f"{bus.id}_more[r.index][0]"),
-    ]
+def _position(bus: BusPlan, index: int, access: Access) -> Field:
+    return vector(access, "unsigned", f"position{index}", f"Layout::samples({bus.id}_position, r)")
 
 
 def join_near(store: Store) -> tuple[list[Field], Body]:

@@ -13,6 +13,7 @@ from snnc.compiler.mapping.cost import CodeletCost, codelet_costs
 from snnc.compiler.mapping.grouping import mask_unit
 from snnc.compiler.mapping.indexed import IndexedConnection, indexed_connections
 from snnc.compiler.mapping.schedule import Arc, stages_of
+from snnc.compiler.mapping.window_test import Direction, WindowTest, window_test
 from snnc.compiler.plan import Block, BusPlan, Plan, PopulationPlan
 from snnc.compiler.step_operations import (
     BiasGradient,
@@ -224,6 +225,40 @@ class Network:
         """Whether a window of `bus` may hold less than a step has, and further windows follow."""
         held = bus.gradient.capacity if backward and bus.gradient is not None else bus.capacity
         return bus.kind == "events" and bus.mode == "exact" and held < bus.width
+
+    @cached_property
+    def asked(self) -> tuple[BusPlan, ...]:
+        """Buses whose relays say how many further windows they need, if not in the forward pass, then backward."""
+        passes = (False, True) if self.training else (False,)
+        return tuple(bus for bus in self.plan.buses if any(self.limited(bus, backward=backward) for backward in passes))
+
+    @property
+    def asked_for_both(self) -> bool:
+        """Whether they say two numbers in the forward pass, one for each pass."""
+        return self.rounds and any(bus.gradient is not None for bus in self.asked)
+
+    @property
+    def known(self) -> bool:
+        """Whether the forward pass finds how many further windows the backward pass needs."""
+        return self.rounds and self.backward_rounds
+
+    def asks(self, bus: BusPlan, *, forward: bool) -> bool:
+        """Whether relays find in the forward (or backward) pass how many further windows `bus` needs."""
+        return bus in self.asked and self.rounds == forward
+
+    def numbers_of_relay(self, bus: BusPlan) -> int:
+        """Numbers with which a relay says how many: each worker its own where it lists bits, not where it joins what was just found."""
+        return self.workers if bus.form == "bits" and (bus.lag != 1 or self.stores[bus.buffer].external) else 1
+
+    @cached_property
+    def window_test(self) -> WindowTest | None:
+        """Who asks whether further windows follow."""
+        if not self.asked:
+            return None
+        tiles = [relay.tile for bus in self.asked for relay in bus.relays]
+        numbers = [self.numbers_of_relay(bus) for bus in self.asked for _ in bus.relays]
+        direction: Direction = "forward" if self.rounds else "backward"
+        return window_test(direction, 1 + self.asked_for_both, tiles, numbers, self.plan.target, self.cost("most"))
 
     @property
     def workers(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from snnc.backends.poplar.gradient_windows import counts_lost, join_near, next_fields, shown_fields, window_variables
+from snnc.backends.poplar.gradient_windows import asked_fields, counts_lost, join_near, next_fields, shown_fields, window_variables
 from snnc.backends.poplar.network import Network, Store
 from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
 from snnc.backends.poplar.relay_segments import add_relay_boundaries, held, host_ring, in_segments, keep_count, slot, slots
@@ -112,7 +112,6 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
     if not (store.external or store.before):
         for part, *_ in held(store):
             assembly.forget("forward", f"{name}_{part}")
-    flags = f", {net.workers}" if store.bits else ""
     for bus in store.buses:
         comment = f"bus {bus.id}: {bus.source}, lag {bus.lag}"
         if store.kind == "values":
@@ -126,9 +125,13 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
         assembly.variable("Tensor", f"{bus.id}_number", f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_number", 1)')
         if bus.gradient is not None:
             window_variables(assembly, store, bus)
-        if net.limited(bus) or net.limited(bus, backward=net.training):
-            assembly.variable("Tensor", f"{bus.id}_position", f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_position", 1)')
-            assembly.variable("Parts", f"{bus.id}_more", f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{bus.id}_more"{flags})')
+        if bus in net.asked:
+            shares = net.workers if store.bits else 1
+            position = f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_position", {shares})'
+            assembly.variable("Tensor", f"{bus.id}_position", position, "where the next window begins" + (", for each worker" * store.bits))
+            numbers = net.numbers_of_relay(bus) * (1 + net.asked_for_both)
+            made = f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{bus.id}_more", {numbers})'
+            assembly.variable("Parts", f"{bus.id}_more", made, "further windows that relays need")
         if bus.capacity < bus.width:
             lost = assembly.variable("Parts", f"{bus.id}_lost", _of_workers(net, relays, f"{bus.id}_lost"))
             assembly.tensors.append(f'counter("{counter_name(net, bus)}", {lost}.all);')
@@ -261,24 +264,30 @@ def _show_bits(net: Network, assembly: Assembly, store: Store, bus: BusPlan, com
         vector("Input", "unsigned", "bits", f"{store.buffer}_bits[r.index]"),
         *_window_fields(net, store, 0, bus, again=again)[:4],
     ]
-    each, end = [], []
+    each, end, shown, cost = [], [], [], net.cost("relay_bits")
     if limited:
         access: Access = "InOut" if again else "Output"
         fields.append(vector(access, "unsigned", "position0", f"Layout::samples({bus.id}_position, r)"))
+        shown = ["position0[s * WORKERS + first] = from + capacity0;"]
+    if not again and net.asks(bus, forward=forward):
         fields.append(vector("Output", "unsigned", "more0", f"{bus.id}_more[r.index]"))
-        each, end = ["position0[s] = from + n;", "left += rest - n;"], ["more0[worker] = left;"]
+        each.append("left = rest - n > left ? rest - n : left;")
+        both = 1 + net.asked_for_both
+        end = [f"more0[{both} * worker + {n}] = further_windows(left, capacity0);" for n in range(both)]
+        cost = cost.asking()
+        end.append(f"cycles += {cost.single};")
     if forward and not again and bus.capacity < bus.width:
         fields.append(vector("InOut", "unsigned", "lost0", f"{bus.id}_lost[r.index]"))
         each.append(f"lost0[worker] = lost0[worker] + {_lost(net, bus, 0)};")
     body: Body = {
         "slot": slot(net, store, "t"),
-        "shares": "each_whole" if again else "each_share",
-        "from": "position0[s]" if again else "0",
+        "from": "position0[s * WORKERS + first]" if again else "0",
+        "shown": shown,
         "each": each,
         "end": end,
     }
     title = "Lists the bits of a step in its next window." if again else "Lists the bits of a step in its window."
-    _add(net, assembly, store, compute_set, "relay_bits", title, tuple(fields), body, net.cost("relay_bits"))
+    _add(net, assembly, store, compute_set, "relay_bits", title, tuple(fields), body, cost)
 
 
 def _lost(net: Network, bus: BusPlan, index: int) -> str:
@@ -309,7 +318,10 @@ def _show(net: Network, assembly: Assembly, store: Store, compute_set: str, *, f
     }
     template, cost = ("relay_values", "relay_values") if store.kind == "values" else ("relay_windows", "relay_windows")
     title = "Puts together what the source sent and shows a step's windows." if joins else "Shows a step's windows."
-    _add(net, assembly, store, compute_set, template, title, tuple(fields + found), body, net.cost(cost))
+    asks = any(net.asks(bus, forward=forward) for bus in store.buses)
+    _add(
+        net, assembly, store, compute_set, template, title, tuple(fields + found), body, net.cost(cost).asking() if asks else net.cost(cost)
+    )
 
 
 def _add(
@@ -373,6 +385,7 @@ def _event_fields(net: Network, store: Store, joins: bool, forward: bool) -> tup
             fields += shown_fields(net, store, index, bus)[0]
             continue
         fields += _window_fields(net, store, index, bus)
+        fields += asked_fields(net, index, bus, forward=forward)
         if bus.capacity < bus.width and forward:
             fields.append(vector("InOut", "unsigned", f"lost{index}", f"{bus.id}_lost[r.index]"))
     return fields, join
@@ -393,10 +406,7 @@ def _window_fields(net: Network, store: Store, index: int, bus: BusPlan, again: 
         vector("Output", "unsigned", f"number{index}", f"Layout::samples({bus.id}_number, r)"),
     ]
     if net.limited(bus):
-        fields += [
-            vector("InOut" if again else "Output", "unsigned", f"position{index}", f"Layout::samples({bus.id}_position, r)"),
-            scalar("Output", "unsigned", f"more{index}", f"{bus.id}_more[r.index][0]"),
-        ]
+        fields.append(vector("InOut" if again else "Output", "unsigned", f"position{index}", f"Layout::samples({bus.id}_position, r)"))
     return fields
 
 
@@ -434,13 +444,43 @@ def _bus(net: Network, store: Store, index: int, bus: BusPlan, forward: bool, jo
     if store.bits:
         body["copied"] = "{}"
     if net.limited(bus):
-        body["each"], body["first"] = [f"position{index}[s] = n;"], [f"position{index}[s] = n;"]
+        position = f"position{index}[s] = n;"
+        if store.bits:
+            position = f"for (unsigned w = 0; w < WORKERS; ++w) position{index}[s * WORKERS + w] = capacity{index};"
+        body["each"], body["first"] = [position], [position]
+    if net.asks(bus, forward=forward):
         body["left"] = ["relay_left_joined" if joins else "relay_left"]
+        body["both"] = net.asked_for_both
+        body["asked"] = _asked(net, index, bus)
     if forward and bus.kind == "events" and bus.capacity < bus.width:
         lost = _lost(net, bus, index)
         body["each"].append(f"lost{index}[worker] = lost{index}[worker] + {lost};")
         body["first"].append(f"lost{index}[worker] = lost{index}[worker] + {lost.replace('all', 'spikes')};")
     return body
+
+
+def _asked(net: Network, index: int, bus: BusPlan) -> list[Body]:
+    """Who finds how many further windows follow: of the backward pass, where that shows what takes gradient too, another worker."""
+    near = bus.gradient is not None
+    spikes: Body = {
+        "comment": "Further windows.",
+        "worker": 0,
+        "room": f"capacity{index}",
+        "near": "",
+        "kept": "all",
+        "words": [0, 1] if net.asked_for_both and not near else [0],
+    }
+    if not near:
+        return [spikes]
+    entries: Body = {
+        "comment": "Those of the backward pass, which shows what takes gradient too.",
+        "worker": 1,
+        "room": f"entries{index}",
+        "near": " + counts[2 * p + 1]",
+        "kept": f"t{index} >= 0 ? ends[slot * samples + s] : all",
+        "words": [1],
+    }
+    return [spikes, entries]
 
 
 def _next_window(net: Network, assembly: Assembly, store: Store, compute_set: str, *, backward: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Final
 
 from snnc.backends.moments import moments
 from snnc.backends.poplar.clocks import clock, set_clock
@@ -13,17 +12,14 @@ from snnc.backends.poplar.indexed import SHARED_SUMS
 from snnc.backends.poplar.losses import loss_sets
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parameters import WEIGHT_ROWS
-from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, number, scalar, vector
+from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.recompute import RESTORE, SAVE
-from snnc.backends.poplar.relay_segments import counters, keep_count
+from snnc.backends.poplar.relay_segments import counters
 from snnc.backends.poplar.relays import JOIN, joins
 from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
+from snnc.backends.poplar.window_tests import loop
 from snnc.backends.printing import c_literal
 from snnc.compiler.optimizers import Adam, Optimizer
-
-_ONE: Final = ("", "", "")
-"""A single vertex, no loop."""
-_TILE: Final = "0"
 
 
 def add_clocks(net: Network, assembly: Assembly) -> None:
@@ -35,36 +31,6 @@ def add_clocks(net: Network, assembly: Assembly) -> None:
     for first, second, step in sets:
         for compute_set, source, target, add in ((first, "first_clock", "second_clock", 0), (second, "second_clock", "first_clock", step)):
             assembly.loop("clocks", clock(compute_set, source, target, add))
-    if net.rounds:
-        _add_decide(net, assembly, "forward")
-    if net.backward_rounds:
-        _add_decide(net, assembly, "backward")
-
-
-def _add_decide(net: Network, assembly: Assembly, part: str) -> None:
-    limited = [bus for bus in net.plan.buses if net.limited(bus, backward=part == "backward")]
-    assembly.variable(
-        "Tensor", "again", f'layout.on_tile(poplar::BOOL, {{}}, "again", {_TILE})', "some window holds more than its capacity"
-    )
-    asked = f'layout.on_tile(poplar::UNSIGNED_INT, {{{net.workers}}}, "asked", {_TILE})'
-    assembly.variable("Tensor", "asked", asked, "what each worker found")
-    rounds = assembly.variable("Tensor", f"{part}_round_count", f'layout.on_tile(poplar::UNSIGNED_INT, {{1}}, "{part}_rounds", {_TILE})')
-    assembly.tensors.append(f'counter("{part}_rounds", {rounds});')
-    if part == "forward":
-        keep_count(net, assembly, rounds)
-    flags = ", ".join(f"{bus.id}_more.all" for bus in limited)
-    fields = (
-        vector("Input", "unsigned", "more", f"poplar::concat(std::vector<Tensor>{{{flags}}})"),
-        vector("Output", "unsigned", "asked", "asked"),
-        number("count", " + ".join(f"{bus.id}_more.all.numElements()" for bus in limited)),
-    )
-    assembly.loop("clocks", VertexLoop(f"{part} rounds", *_ONE, f"{part}_decide", "Decide", _TILE, fields))
-    answer = (
-        vector("Input", "unsigned", "asked", "asked"),
-        scalar("Output", "bool", "again", "again"),
-        scalar("InOut", "unsigned", "rounds", f"{rounds}[0]"),
-    )
-    assembly.loop("clocks", VertexLoop(f"{part} rounds", *_ONE, f"{part}_answer", "Answer", _TILE, answer))
 
 
 def optimizer_context(optimizer: Optimizer | None) -> Body:
@@ -131,9 +97,8 @@ def sequences(net: Network, assembly: Assembly) -> list[str]:
     ]
     if net.rounds:
         lines += [
-            "// Exact: further windows as long as one holds more than its capacity.",
-            "const Sequence forward_test{Execute(forward_decide), Execute(forward_answer)};",
-            "forward_step.add(RepeatWhileTrue(forward_test, again, Sequence{Execute(forward_gather), Execute(forward_next)}));",
+            "// Exact: further windows, as many as some sample of some source needs.",
+            *loop(net, "forward", "Sequence{Execute(forward_gather), Execute(forward_next)}"),
         ]
     lines += ["forward_step.add(Execute(forward_neurons));", *_forward(net, assembly)]
     if not net.training:
@@ -146,8 +111,7 @@ def sequences(net: Network, assembly: Assembly) -> list[str]:
     if net.backward_rounds:
         lines += [
             f"const Sequence backward_window{{Execute(backward_next), Execute(backward_rounds){reduced}}};",
-            "const Sequence backward_test{Execute(backward_decide), Execute(backward_answer)};",
-            "backward_step.add(RepeatWhileTrue(backward_test, again, backward_window));",
+            *loop(net, "backward", "backward_window"),
         ]
     return [*lines, *_backward(net, assembly)]
 

@@ -9,16 +9,18 @@ import numpy as np
 
 from snnc.backends.poplar.indexed import indexed_tables, table_count
 from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.window_tests import window_test_table_count, window_test_tables
 from snnc.backends.project import Chunk
 from snnc.compiler.graph import Array
 
 
 def plan_tables(net: Network) -> Iterator[Chunk]:
     """Yield ``plan.bin``: blocks of populations (tile, first, count, sample, samples), relays of stores (tile, sample, samples), vertices
-    of reductions (:class:`~snnc.compiler.plan.PartialSum`), the tables of indexed connections, losses (tile).
+    of reductions (:class:`~snnc.compiler.plan.PartialSum`), the tables of indexed connections, of the test
+    for further windows, losses (tile).
     """
     stores, windowed = list(net.stores.values()), [b.gradient for b in net.plan.buses if b.gradient is not None]
-    yield struct.pack("<I", len(net.plan.populations) + len(stores) + len(windowed) + table_count(net) + 1)
+    yield struct.pack("<I", len(net.plan.populations) + len(stores) + len(windowed) + table_count(net) + window_test_table_count(net) + 1)
     for population in net.plan.populations:
         yield from _table([(b.tile, b.first, b.count, b.sample, b.samples) for b in population.blocks])
     for store in stores:
@@ -27,6 +29,8 @@ def plan_tables(net: Network) -> Iterator[Chunk]:
         yield from _table([(v.tile, v.part, v.sample, v.samples, v.entry, v.entries, v.first, v.producers) for v in gradient.sums])
     for table in indexed_tables(net):
         yield from _table(table)
+    for rows in window_test_tables(net):
+        yield from _table(rows)
     yield from _table(np.array(net.plan.loss_tiles, dtype="<u4").reshape(-1, 1))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from snnc.compiler.mapping.block_cycles import Seen, read_links, shape_cycles
 from snnc.compiler.mapping.blocks import Blocks, cut_key
 from snnc.compiler.mapping.buses import Bus
-from snnc.compiler.mapping.cost import EVENT_SWEEP, CodeletCost, column_sweeps, worker_cycles
+from snnc.compiler.mapping.cost import EVENT_SWEEP, VALUE_SWEEP, CodeletCost, column_sweeps, worker_cycles
 from snnc.compiler.mapping.gradient_counts import halvings, returned_buses
 from snnc.compiler.mapping.grouping import Floats
 from snnc.compiler.mapping.indexed_cycles import keys_passed, round_counts
@@ -152,12 +152,20 @@ def round_load(layout: Layout, part: str) -> Load:
     problem, backward = layout.problem, part == "backward"
     load, limited = Load(problem), {bus.id for bus in problem.limited(backward=backward)}
     for layer in problem.network.layers:
-        links = [link for link in layer.incoming if problem.bus_of[link.id] in limited and (not backward or link.weight_gradient)]
-        if links and (layer.gradient or not backward):
+        links = [link for link in layer.incoming if problem.bus_of[link.id] in limited]
+        links = [link for link in links if not backward or link.weight_gradient or problem.returns(link)]
+        came = [bus for bus in returned_buses(problem, layer) if bus.id in limited] if backward else []
+        if (links or came) and (layer.gradient or not backward):
             blocks = layout.blocks(layer)
-            load.add_kinds(
-                layout.range_of(layer).tiles[blocks.place], blocks.kind, _rounds(layout, layer, blocks, links, backward=backward)
-            )
+            cycles = _rounds(layout, layer, blocks, links, backward=backward)
+            for bus in came:
+                cycles = cycles + _came(layout, layer, blocks, bus)
+            load.add_kinds(layout.range_of(layer).tiles[blocks.place], blocks.kind, cycles)
+    for bus_id in layout.reductions if backward else ():
+        relays = layout.relays[problem.bus[bus_id].source] if bus_id in limited else ()
+        samples = np.array([relay.samples for relay in relays])
+        cost = worker_cycles(problem.costs["transpose"], elements=samples)
+        load.add(np.array([relay.tile for relay in relays], dtype=np.int64), problem.target.vertex_start_cycles + cost)
     return load
 
 
@@ -166,22 +174,37 @@ def _rounds(layout: Layout, layer: Layer, blocks: Blocks, links: list[Link], *, 
     problem = layout.problem
     timeline, cost = problem.timeline, problem.costs[f"{'weight_round' if backward else 'gather'}.{layer.id}"]
     rounds, start = timeline.further_rounds(backward=backward), problem.target.vertex_start_cycles
-    dense, held = sum(link.dense for link in links), blocks.samples * blocks.columns
-    sweeps = blocks.samples * column_sweeps(blocks.columns, EVENT_SWEEP)
-    fixed = worker_cycles(cost, samples=blocks.samples, sweeps=sweeps * dense, held=held * dense)
+    learned = [link for link in links if not backward or link.weight_gradient]
+    back = [link for link in links if backward and problem.returns(link)]
+    dense, held = sum(link.dense for link in learned) + len(back), blocks.samples * blocks.columns
+    sweeps = sum(link.dense for link in learned) * column_sweeps(blocks.columns, EVENT_SWEEP)
+    sweeps = blocks.samples * (sweeps + len(back) * column_sweeps(blocks.columns, VALUE_SWEEP))
+    fixed = worker_cycles(cost, samples=blocks.samples, sweeps=sweeps, held=held * dense)
     steps: Any = np.asarray(fixed, dtype=np.float64)[:, None] - cost.idle
-    for link in links:
+    for link in learned:
         shown = timeline.in_rounds(problem.bus[problem.bus_of[link.id]], rounds, backward=backward, spikes=True)
         for one, values in _of_event(layout, layer, blocks, cost, link, shown):
             steps = steps + one[:, None] * Sums(values).over(blocks.first, blocks.samples)
-    for link in links if backward else ():
-        if problem.returns(link):
-            bus = problem.bus[problem.bus_of[link.id]]
-            one = worker_cycles(replace(cost, start=0), columns=blocks.columns, entries=1)
-            entries = Sums(timeline.in_rounds(bus, rounds, backward=True, spikes=False))
-            steps = steps + one[:, None] * entries.over(blocks.first, blocks.samples)
+    for link in back:
+        bus = problem.bus[problem.bus_of[link.id]]
+        one = worker_cycles(replace(cost, start=0), columns=blocks.columns, entries=1)
+        entries = Sums(timeline.in_rounds(bus, rounds, backward=True, spikes=False))
+        steps = steps + one[:, None] * entries.over(blocks.first, blocks.samples)
     found: Floats = start + cost.idle + timeline.active(problem.schedule.stages[layer.id])[rounds.iteration] * steps
     return found
+
+
+def _came(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
+    """[kinds, rounds]: a block finds its own neurons in what came back of the window before."""
+    problem = layout.problem
+    timeline, cost = problem.timeline, problem.costs[f"weight_round.{layer.id}"]
+    rounds = timeline.further_rounds(backward=True)
+    entries, spikes = (timeline.in_rounds(bus, rounds, backward=True, spikes=spikes, later=-1) for spikes in (False, True))
+    shown = timeline.active(timeline.first(bus))[rounds.iteration][:, None]
+    searches = shown * cost.sample + cost.search * (halvings(spikes) + halvings(entries - spikes))
+    found: Floats = Sums(searches).over(blocks.first, blocks.samples)
+    own = (cost.id * blocks.columns / bus.source.width)[:, None]
+    return found + own * Sums(entries).over(blocks.first, blocks.samples)
 
 
 def _of_event(layout: Layout, layer: Layer, blocks: Blocks, cost: CodeletCost, link: Link, shown: Any) -> Iterator[tuple[Any, Any]]:

@@ -20,6 +20,7 @@ from snnc.compiler.mapping.network import Layer, Source, learned_rows, learned_s
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relay_codelets import Codelet, relay_codelets
 from snnc.compiler.mapping.traffic import Layout
+from snnc.compiler.mapping.window_test import ROOT
 
 WORD: Final = 4
 LISTED: Final = 1
@@ -108,13 +109,25 @@ def _single(layout: Layout) -> Iterator[Use]:
     """Clocks; vertices of tile 0: tests for further windows, the sum of losses and the learning rate."""
     problem, first = layout.problem, np.zeros(1, dtype=np.int64)
     yield Use("clock", CLOCK_CODE, layout.clock_tiles, 2 + 2 * problem.training + (problem.segment > 0), 3)
-    tests = sum(bool(problem.limited(backward=backward)) for backward in ((False, True) if problem.training else (False,)))
-    if tests:
-        yield Use("decide", problem.costs["decide"], first, tests, 3)
-        yield Use("answer", problem.costs["answer"], first, tests, 3)
+    yield from _of_tests(layout)
     if problem.training:
         yield Use("loss_sum", problem.costs["reduce"], first, 1, 3)
         yield Use("schedule", problem.costs["update"], first, 1, 3)
+
+
+def _of_tests(layout: Layout) -> Iterator[Use]:
+    """The test for further windows, and what goes on with its answer."""
+    problem, test, root = layout.problem, layout.window_test, np.array([ROOT])
+    if test is None:
+        return
+    known = test.direction == "forward" and problem.training and bool(problem.limited(backward=True))
+    for level in test.levels:
+        yield Use(("most", "level"), problem.costs["most"], level.tile, 1, 3)
+    yield Use("most", problem.costs["most"], root, 1, 3)
+    yield Use(("answer", known), problem.costs["answer"], root, 1, 4 + 2 * known)
+    yield Use("count_down", problem.costs["count_down"], root, 1 + known, 2)
+    if known:
+        yield Use("known", problem.costs["known"], root, 1, 5)
 
 
 def _of_losses(layout: Layout) -> Iterator[Use]:

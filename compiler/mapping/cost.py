@@ -109,6 +109,8 @@ SAMPLE_SWEEP: Final = 5
 
 SUMMANDS: Final = 5
 """Gradients that a pass adds to the sum: a pointer each, and two for the sum."""
+WINDOWS_LEFT: Final = 20
+"""Worker cycles in which a relay makes windows of the events that are left over: one division of whole numbers."""
 CLOCK: Final = 8
 """Worker cycles of the vertex that moves the iteration counter on: its fields, load, add, store, return."""
 
@@ -164,6 +166,10 @@ class CodeletCost:
     def calling(self, *loops: tuple[str, int]) -> CodeletCost:
         """The same with further loops."""
         return replace(self, loops=tuple(sorted({*self.loops, *loops})))
+
+    def asking(self) -> CodeletCost:
+        """The same of a relay that says how many further windows follow what is left over: a division of whole numbers."""
+        return replace(self, single=WINDOWS_LEFT)
 
 
 OF_LOOPS: Final = frozenset(
@@ -484,7 +490,7 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         "relay_compact": CodeletCost(start=24, idle=12, sample=24, row=8, word=9, word_hit=16, single=4, id=7),
         # a list: its number, the smaller of two, addresses, first word and span; a run of words that is copied: loop set-up; a word: load,
         # store, branch. Joining a piece: its numbers, limits, what comes behind it; a count: two loads, two sums, two tests; a word of two
-        # ids: two loads, shift, or, store, test, store, branch. What is left over: load, compare, subtract, add, branch
+        # ids: two loads, shift, or, store, test, store, branch. What is left over: load, compare, subtract, maximum, branch
         "relay_windows": CodeletCost(start=24, sample=16, run=4, element=copy_ids, row=32, value=8, word=8, choice=6, lookup=8, found=4),
         # a list: addresses, its words, number; a word whose bits are counted: load, count, add, branch; a word of the list: load,
         # test, branch; an id: count zeros, clear, add the first, half a word or not, test for room, shift, or, store, branch
@@ -498,8 +504,11 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         "reduce_partials": CodeletCost(start=16, row=6, product=2),
         "gradient_window": CodeletCost(start=20, sample=14, row=6, product=2),
         **_loss(network),
-        "decide": CodeletCost(start=20, element=3),  # a worker's share, its answer; of a flag: load, or, branch
-        "answer": CodeletCost(start=16, element=3),
+        "most": CodeletCost(start=20, element=3),  # a worker's share, its answer; of a number: load, maximum, branch
+        # the numbers of all workers; what is left and whether any is, the sum of all iterations, the place of the iteration
+        "answer": CodeletCost(start=26, element=3),
+        "known": CodeletCost(start=18),  # four fields, the place of the iteration; load, test, three stores
+        "count_down": CodeletCost(start=12),  # two fields; load, subtract, store, test, store
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float
         # private or gathered gradients, two elements at a time: of each pass over up to SUMMANDS of them load and store the sum; load, add
         "update": CodeletCost(start=24, row=2, product=2, element=adam if network.moments == 2 else 5 + network.moments).calling(sums),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 
 import numpy as np
@@ -13,6 +13,7 @@ from snnc.compiler.mapping.grouping import Floats, Ints
 from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relay_workers import Shares
+from snnc.compiler.mapping.timeline import Rounds
 from snnc.compiler.mapping.traffic import FLOAT, Layout, Traffic
 
 
@@ -42,9 +43,11 @@ def _partials(layout: Layout, traffic: Traffic, table: Mapping[str, Ints], tiles
     _over_links(layout, traffic, source, tile[rows], size[rows])
 
 
-def add_sums_to_relays(layout: Layout, traffic: Traffic) -> None:
-    """Before B1: the sums of stage one go to the relays of their samples."""
+def add_sums_to_relays(layout: Layout, traffic: Traffic, buses: Collection[Bus] | None = None) -> None:
+    """Before B1, or a further window of some `buses`: the sums of stage one go to the relays of their samples."""
     for bus_id, reduction in layout.reductions.items():
+        if buses is not None and layout.problem.bus[bus_id] not in buses:
+            continue
         relays = layout.relays[layout.problem.bus[bus_id].source]
         table = _by_sample(reduction.table)
         relay = np.searchsorted([r.sample for r in relays], table["sample"], side="right") - 1
@@ -107,14 +110,28 @@ def add_last_sums(layout: Layout, load: Load) -> None:
     for bus_id, reduction in layout.reductions.items():
         bus, relays = problem.bus[bus_id], layout.relays[layout.problem.bus[bus_id].source]
         samples = tuple((relay.sample, relay.samples) for relay in relays)
-        make = partial(_last_sums, problem, bus, samples, reduction.parts)
+        make = partial(last_sums, problem, _pairs_shown(problem, bus), samples, reduction.parts)
         cycles = problem.kept.get((bus_id, "last sums", samples, reduction.parts), make)
         load.add_kinds(np.array([relay.tile for relay in relays]), np.arange(len(relays)), cycles, shared=True)
 
 
-def _last_sums(problem: Problem, bus: Bus, relays: tuple[tuple[int, int], ...], parts: int) -> Floats:
-    """[relays, iterations]: worker cycles of the slowest worker; of each relay its first sample and their number."""
-    shown = _pairs_shown(problem, bus)
+def add_sums_of_rounds(layout: Layout, load: Load, buses: Collection[Bus], rounds: Rounds) -> None:
+    """The same of the window before each further one."""
+    problem = layout.problem
+    for bus_id, reduction in layout.reductions.items():
+        bus, relays = problem.bus[bus_id], layout.relays[problem.bus[bus_id].source]
+        if bus in buses:
+            before = problem.timeline.in_rounds(bus, rounds, backward=True, spikes=False, later=-1)
+            samples = tuple((relay.sample, relay.samples) for relay in relays)
+            cycles = last_sums(problem, ((before + 1) // 2).T, samples, reduction.parts)
+            load.add_kinds(np.array([relay.tile for relay in relays]), np.arange(len(relays)), cycles, shared=True)
+
+
+def last_sums(problem: Problem, shown: Ints, relays: tuple[tuple[int, int], ...], parts: int) -> Floats:
+    """[relays, iterations]: worker cycles of the slowest worker; of each relay its first sample and their number.
+
+    `shown` are the pairs of entries of each sample and iteration.
+    """
     cost, workers, found = problem.costs["gradient_window"], problem.target.workers, np.zeros((len(relays), shown.shape[1]))
     firsts, counts = np.array(relays, dtype=np.int64).T
     for samples in np.unique(counts).tolist():

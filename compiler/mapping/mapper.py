@@ -282,7 +282,8 @@ def _refined(found: list[Search], request: Request, effort: int) -> Search:
     close = CLOSE * min(search.cycles() for search in both)
     both += [dealt for search in _promising(both) if free and search.cycles() <= close for dealt in _dealt(search)]
     fastest = min((search.refine(effort) for search in _promising(both)), key=Search.cycles)
-    return min((fastest, *(_dealt(fastest) if free else ())), key=Search.cycles)
+    last: list[Search] = [fastest, *(_dealt(fastest) if free else ())]
+    return min(last, key=Search.cycles)
 
 
 def _dealt(search: Search) -> Iterator[Search]:

@@ -20,6 +20,7 @@ from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.step import Step
 from snnc.compiler.mapping.traffic import Layout
 from snnc.compiler.mapping.vertex_memory import constant_bytes
+from snnc.compiler.mapping.window_test import ROOT, asked
 from snnc.compiler.plan import MemoryPhase
 
 CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "vertices", "code")
@@ -125,6 +126,8 @@ def memory_of(layout: Layout, steps: Sequence[Step]) -> Memory:
             add(("relays", life), tiles, samples * each)
     every = np.arange(problem.target.tiles)
     add(("gradients", "backward"), every, reduced_bytes(layout))
+    if problem.asks == "forward" and problem.training:
+        add(("relays", "always"), np.array([ROOT]), np.array([FLOAT * problem.segments.iterations]))
     losses = np.array(layout.loss_tiles, dtype=np.int64)
     used[losses] = True
     for life, each in _loss_bytes(problem).items():
@@ -163,10 +166,7 @@ def _loss_bytes(problem: Problem) -> dict[str, int]:
 
 
 def bytes_before_pricing(layout: Layout) -> int:
-    """Bytes of the fullest tile that are known before supersteps are: what it holds, and code for the test for further windows.
-
-    Every relay of a limited bus sends a flag to one tile, whose code alone may pass a tile's memory when layers are many.
-    """
+    """Bytes of the fullest tile that are known before supersteps are: what it holds, and code for the test for further windows."""
     problem = layout.problem
     held: dict[Kept, Ints] = {("code", "always"): np.zeros(problem.target.tiles, dtype=np.int64)}
     for layer in problem.network.layers:
@@ -177,9 +177,8 @@ def bytes_before_pricing(layout: Layout) -> int:
         for life, each in problem.store_lives[source].items():
             stored = held.setdefault(("relays", life), np.zeros(problem.target.tiles, dtype=np.int64))
             np.add.at(stored, [r.tile for r in relays], [r.samples * each for r in relays])
-    tests = [problem.limited(backward=backward) for backward in ((False, True) if problem.training else (False,))]
-    flags = sum(len(layout.relays[bus.source]) for limited in tests for bus in limited)
-    held["code", "always"][0] += flags * problem.target.fragment_code_bytes
+    for level in asked(layout.window_test) if layout.window_test is not None else ():
+        held["code", "always"][level.tile] += level.fragments.astype(np.int64) * problem.target.fragment_code_bytes
     return int(most_bytes(problem, held).max())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -13,7 +14,7 @@ from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.copies import local_copy_cycles
 from snnc.compiler.mapping.cost import CLOCK, worker_cycles
 from snnc.compiler.mapping.dealt import add_dealt
-from snnc.compiler.mapping.gradient_traffic import add_last_sums, add_reduction, add_sums_to_relays, partials_to_sums
+from snnc.compiler.mapping.gradient_traffic import add_last_sums, add_reduction, add_sums_of_rounds, add_sums_to_relays, partials_to_sums
 from snnc.compiler.mapping.grouping import Floats, ceil_div, mask_unit
 from snnc.compiler.mapping.indexed_traffic import (
     deltas_by_rows,
@@ -22,7 +23,7 @@ from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.network import Layer, Source
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relay_cycles import MaskRows, boundary_cycles, mask_rows
-from snnc.compiler.mapping.relay_workers import bits_cycles, next_bits_cycles, relay_cycles
+from snnc.compiler.mapping.relay_workers import bits_cycles, relay_cycles
 from snnc.compiler.mapping.shapes import shapes
 from snnc.compiler.mapping.step import Step
 from snnc.compiler.mapping.streaming import row_copy
@@ -34,15 +35,16 @@ from snnc.compiler.mapping.traffic import (
     adjoints_to_blocks,
     clock_to_boundaries,
     deltas_to_sources,
-    flags_to_one_tile,
     losses_to_one_tile,
     masks_to_relays,
+    numbers_of_windows,
     records_to_loss,
     returned_to_blocks,
     windows_to_blocks,
     with_clock,
 )
 from snnc.compiler.mapping.update_steps import copy_steps, update_steps
+from snnc.compiler.mapping.window_test import ROOT, asked
 from snnc.compiler.plan import Phase
 
 CONTROL: Final = 30.0
@@ -60,6 +62,8 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     sources = relay_load(layout, "backward")
     add_blocks(layout, sources, "source_gradient", problem.network.layers)
     add_last_sums(layout, sources)
+    if problem.asks == "forward" and problem.limited(backward=True):
+        sources.add(ROOT, problem.target.vertex_start_cycles + problem.costs["known"].start)
     into_relays = with_clock(layout, deltas_to_sources(layout), sources.tiles)
     deltas_by_rows(layout, into_relays)
     add_sums_to_relays(layout, into_relays)
@@ -74,7 +78,7 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
         _clock_copy(layout, "backward: start", "backward", segments.number if segments.reruns else 1),
         Step("backward: relays and source gradients", "backward", runs, sources, into_relays),
         *_backward_neurons(layout, runs),
-        *_reduction(layout, runs),
+        *_reduction(layout, runs + _rounds(problem, runs, backward=True)),
         *_overflow_test(layout, "backward", runs),
         *update_steps(layout),
         *copy_steps(layout),
@@ -269,7 +273,7 @@ def phase(layout: Layout, step: Step) -> Phase:
         runs=step.runs,
         compute=step.load.busiest + step.local,
         sync=sum(_barrier(layout, traffic) for traffic in exchanges)
-        + CONTROL
+        + CONTROL * step.executed
         + step.decisions * _decision(layout)
         + _row_sync(layout, step),
         exchange=sum(_exchange(layout, traffic) for traffic in exchanges) + (step.row.transfer if step.row else 0.0),
@@ -347,7 +351,8 @@ def add_relays(layout: Layout, load: Load, part: str) -> None:
         tiles, kinds = np.array([relay.tile for relay in relays]), np.arange(len(relays))
         samples = tuple((relay.sample, relay.samples) for relay in relays)
         for bus in listed:
-            cycles = problem.kept.get((bus.id, "bits", samples), partial(bits_cycles, problem, bus, samples))
+            forward = part != "backward"
+            cycles = problem.kept.get((bus.id, "bits", samples, forward), partial(bits_cycles, problem, bus, samples, forward=forward))
             load.add_kinds(tiles, kinds, load.looked_at(cycles), shared=True)
         if source not in problem.bits or (rows and part != "backward"):
             make = partial(relay_cycles, problem, source, rows if part != "backward" else None, samples, part)
@@ -369,34 +374,54 @@ def _joined_windows(layout: Layout, runs: int, part: str = "forward") -> tuple[S
 
 
 def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
-    """Exact mode with limited windows asks in every iteration whether further windows are needed, and shows those."""
+    """Exact mode with limited windows learns in every iteration how many further ones are needed, and shows those."""
     problem, backward = layout.problem, part == "backward"
-    limited = problem.limited(backward=backward)
-    if not limited:
+    if not problem.limited(backward=backward):
         return ()
-    test, rounds = Load(problem), round(problem.further_windows(backward=backward) * runs / problem.segments.iterations)
-    flags = sum(problem.flags_of_relay(bus) * len(layout.relays[bus.source]) for bus in limited)
-    start, workers = problem.target.vertex_start_cycles, problem.target.workers
-    slowest = start + worker_cycles(problem.costs["decide"], elements=ceil_div(flags, workers))
-    test.add_kinds(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.array([[slowest]], dtype=np.float64), shared=True)
-    answer = CONTROL + workers * (start + worker_cycles(problem.costs["answer"], elements=workers))
-    flagged = flags_to_one_tile(layout, limited)
-    asked = Step(f"{part}: test for further windows", part, runs + rounds, test, flagged, local=answer, decisions=1)
+    rounds = _rounds(problem, runs, backward=backward)
+    test = tuple(_test_steps(layout, part, runs)) if problem.asks == ("backward" if backward else "forward") else ()
+    decided = Step(f"{part}: decisions", part, runs + rounds, Load(problem), Traffic.none(problem), decisions=1)
     if rounds == 0:
-        return (asked,)
+        return (*test, decided)
     read, shown = _further(layout, part)
     return (
-        asked,
+        *test,
+        decided,
         Step(f"{part}: further windows", part, rounds, *read),
         Step(f"{part}: next windows", part, rounds, *shown),
     )
+
+
+def _rounds(problem: Problem, runs: int, *, backward: bool) -> int:
+    """Expected further windows of so many iterations."""
+    return round(problem.further_windows(backward=backward) * runs / problem.segments.iterations)
+
+
+def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[Step]:
+    """The test for further windows: tiles find the most of what others say, level by level, and at last one decides."""
+    problem, test = layout.problem, layout.window_test
+    assert test is not None
+    *levels, root = asked(test)
+    start, workers, cost = problem.target.vertex_start_cycles, problem.target.workers, problem.costs["most"]
+    for number, level in enumerate(levels, 1):
+        load = Load(problem)
+        load.add(level.tile, start + worker_cycles(cost, elements=test.words * level.numbers))
+        yield Step(f"{part}: test, level {number}", part, runs, load, numbers_of_windows(layout, level))
+    load, one = Load(problem), np.zeros(1, dtype=np.int64)
+    slowest = start + worker_cycles(cost, elements=test.words * ceil_div(root.numbers[0], workers))
+    load.add_kinds(one, one, np.array([[slowest]], dtype=np.float64), shared=True)
+    answer = CONTROL + workers * (start + worker_cycles(problem.costs["answer"], elements=test.words * workers))
+    yield Step(f"{part}: test for further windows", part, runs, load, numbers_of_windows(layout, root), local=answer)
 
 
 def _further(layout: Layout, part: str) -> tuple[tuple[Load, Traffic], tuple[Load, Traffic]]:
     """Blocks read further windows; relays show the next ones."""
     read, shown = round_load(layout, part), _next_load(layout, part)
     windows = windows_to_blocks(layout, backward=part == "backward")
-    return (read, with_clock(layout, windows, read.tiles)), (shown, with_clock(layout, Traffic.none(layout.problem), shown.tiles))
+    moved = with_clock(layout, Traffic.none(layout.problem), shown.tiles)
+    if part == "backward":
+        add_sums_to_relays(layout, moved, layout.problem.limited(backward=True))
+    return (read, with_clock(layout, windows, read.tiles)), (shown, moved)
 
 
 def fragments_without_runs(layout: Layout) -> Floats:
@@ -419,14 +444,22 @@ def _next_load(layout: Layout, part: str) -> Load:
         tiles, kinds = np.array([relay.tile for relay in relays]), np.arange(len(relays))
         if source in problem.bits:
             for bus in buses:
-                load.add_kinds(tiles, kinds, next_bits_cycles(problem, bus, samples, rounds), shared=True)
+                again = partial(bits_cycles, problem, bus, samples, forward=False)
+                cycles = problem.kept.get((bus.id, "bits", tuple(samples), False), again)
+                load.add_kinds(tiles, kinds, cycles[:, rounds.iteration], shared=True)
             continue
         first, count = np.array(samples, dtype=np.int64).T
         cycles = problem.target.vertex_start_cycles + worker_cycles(cost, samples=count)[:, None]
         for bus in buses:
             ids = timeline.in_rounds(bus, rounds, backward=backward, spikes=not backward, later=0 if backward else 1)
+            if backward and bus.id in problem.windowed_buses:
+                before = timeline.in_rounds(bus, rounds, backward=True, spikes=False, later=-1)
+                ids = ids + (before if bus.source.width > 1 << 16 else ceil_div(before, 2))
             cycles = cycles + cost.element * Sums(ids).over(first, count)
         load.add_kinds(tiles, kinds, cycles)
+    if backward:
+        add_sums_of_rounds(layout, load, problem.limited(backward=True), rounds)
+    load.add(ROOT, problem.target.vertex_start_cycles + problem.costs["count_down"].start)
     return load
 
 

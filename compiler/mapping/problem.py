@@ -17,6 +17,7 @@ from snnc.compiler.mapping.links import Routes, find_routes
 from snnc.compiler.mapping.network import Layer, Link, Network, Source
 from snnc.compiler.mapping.schedule import Schedule
 from snnc.compiler.mapping.timeline import Timeline
+from snnc.compiler.mapping.window_test import Direction
 from snnc.compiler.plan import Mode
 from snnc.compiler.segments import Segments, Streamed
 from snnc.compiler.target import Target
@@ -111,9 +112,36 @@ class Problem:
         """Numbers that the loss of a sample is the sum of: what each worker adds where every step has a loss of its own."""
         return self.target.workers if self.network.loss_of_steps else 1
 
-    def flags_of_relay(self, bus: Bus) -> int:
-        """Numbers with which a relay says how many events of `bus` are left: each worker its own where it lists bits."""
-        return self.target.workers if bus.source in self.bits else 1
+    def numbers_of_relay(self, bus: Bus) -> int:
+        """Numbers with which a relay says how many further windows of `bus` it needs: each worker its own where it lists bits.
+
+        Of what was just found in masks, one worker joins it.
+        """
+        return self.target.workers if bus.source in self.bits and (bus.source.external or bus.lag != 1) else 1
+
+    @cached_property
+    def asks(self) -> Direction | None:
+        """The pass in which relays say how many further windows they need; the forward pass also for the backward pass."""
+        if self.limited():
+            return "forward"
+        return "backward" if self.training and self.limited(backward=True) else None
+
+    @cached_property
+    def asked(self) -> tuple[Bus, ...]:
+        """Buses whose relays do."""
+        some = {*self.limited(), *(self.limited(backward=True) if self.training else ())}
+        return tuple(bus for bus in self.buses if bus in some)
+
+    def passes_asked_for(self, bus: Bus, *, forward: bool) -> int:
+        """Of how many passes relays find the further windows of `bus` in the forward (or backward) pass."""
+        if self.asks != ("forward" if forward else "backward") or bus not in self.asked:
+            return 0
+        return 2 if forward and bus.id in self.windowed_buses else 1
+
+    @cached_property
+    def asked_for_both(self) -> bool:
+        """Whether further windows of the two passes are two numbers: some windows hold other entries backward than forward."""
+        return self.asks == "forward" and any(bus.id in self.windowed_buses for bus in self.asked)
 
     @cached_property
     def routes(self) -> Routes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from snnc.compiler.mapping.choices import Choice
 from snnc.compiler.mapping.cut import Cut
@@ -17,6 +18,9 @@ from snnc.compiler.mapping.grouping import ceil_div
 from snnc.compiler.mapping.placement import Placement, lay_range
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.tile_range import TileRange
+
+ALIKE: Final = 0.1
+"""Populations whose sizes differ by no more than this part are moved together."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +76,42 @@ def placed(problem: Problem, shapes: Sequence[Shape], chips: int, copies: int) -
     )
 
 
-def changes(shapes: Sequence[Shape], options: Sequence[Sequence[Choice]]) -> Iterator[tuple[Shape, ...]]:
-    """Shapes that differ in the populations of one structure, those with the most work first."""
+def changes(problem: Problem, shapes: Sequence[Shape], options: Sequence[Sequence[Choice]]) -> Iterator[tuple[Shape, ...]]:
+    """Shapes that differ in the populations of one structure, those with the most work first; before, in those that are nearly alike."""
     classes: dict[int, list[int]] = {}
     for index, some in enumerate(options):
         classes.setdefault(id(some), []).append(index)
-    for members in sorted(classes.values(), key=lambda found: -sum(options[m][0].weight for m in found)):
-        for choice, width in _moves(shapes[members[0]], options[members[0]]):
-            yield tuple(replace(shape, cut=choice.cut, width=width) if index in members else shape for index, shape in enumerate(shapes))
+    work = {index: options[index][0].weight for index in range(len(options))}
+    together = [some for some in _families(problem, options) if len({id(options[m]) for m in some}) > 1]
+    for groups in (together, list(classes.values())):
+        for members in sorted(groups, key=lambda found: -sum(work[m] for m in found)):
+            yield from _changed(shapes, options, members)
+
+
+def _changed(shapes: Sequence[Shape], options: Sequence[Sequence[Choice]], members: Sequence[int]) -> Iterator[tuple[Shape, ...]]:
+    """Move some populations together, to as many neurons on a tile; those that cannot stay as they are."""
+    for choice, width in _moves(shapes[members[0]], options[members[0]]):
+        neurons, found = int(ceil_div(choice.neurons, width)), list(shapes)
+        for index in members:
+            own = next((some for some in options[index] if some.cut == choice.cut and neurons <= some.fit), None)
+            if own is not None:
+                found[index] = replace(shapes[index], cut=own.cut, width=int(ceil_div(own.neurons, neurons)))
+        yield tuple(found)
+
+
+def _families(problem: Problem, options: Sequence[Sequence[Choice]]) -> list[list[int]]:
+    """Populations with irregular connections that have as good as the same size: parts of one population, in most cases."""
+    found: dict[int, list[int]] = {}
+    for index, layer in enumerate(problem.network.layers):
+        if any(link.indexed is not None for link in layer.incoming):
+            first = next((some[0] for some in found.values() if _near(problem, some[0], index)), index)
+            found.setdefault(first, []).append(index)
+    return list(found.values())
+
+
+def _near(problem: Problem, one: int, other: int) -> bool:
+    a, b = (problem.network.layers[index] for index in (one, other))
+    return a.kernel.states == b.kernel.states and abs(a.neurons - b.neurons) <= ALIKE * a.neurons
 
 
 def _moves(shape: Shape, some: Sequence[Choice]) -> Iterator[tuple[Choice, int]]:

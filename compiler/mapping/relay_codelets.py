@@ -29,7 +29,8 @@ def relay_codelets(problem: Problem, source: Source) -> Iterator[Codelet]:
     if bits:
         shown = [(bus, True) for bus in listed] + [(bus, False) for bus in buses if problem.training]
         for bus, forward in shown:
-            fields = 12 + 2 * _limited(problem, bus, backward=False) + (forward and bus.capacity < source.width)
+            asked = problem.passes_asked_for(bus, forward=forward) > 0
+            fields = 12 + _limited(problem, bus, backward=False) + asked + (forward and bus.capacity < source.width)
             yield _codelet(problem, "relay_bits", source, (bus,), fields, forward=forward)
     else:
         if not joins:
@@ -47,12 +48,16 @@ def _limited(problem: Problem, bus: Bus, *, backward: bool) -> bool:
     return bus in problem.limited(backward=backward)
 
 
-def _codelet(problem: Problem, name: str, source: Source, buses: Sequence[Bus], fields: int, *, forward: bool, number: int = 1) -> Codelet:
-    """A class; what it counts beside the first window (`forward` or backward) are fields of its own."""
+def _codelet(
+    problem: Problem, name: str, source: Source, buses: Sequence[Bus], fields: int, *, forward: bool, again: bool = False, number: int = 1
+) -> Codelet:
+    """A class, of first windows (`forward` or backward) or `again` of further ones; what it counts beside those are fields of its own."""
+    asked = tuple((problem.passes_asked_for(bus, forward=forward), problem.asked_for_both) for bus in buses)
     shown = tuple((_limited(problem, bus, backward=not forward), bus.id in problem.windowed_buses and not forward) for bus in buses)
     ring = (source.external, problem.largest_lag(source)) if problem.segment else ()
-    key = (name, source.static, source.width > 1 << 16, source in problem.windowed, shown, ring, fields)
-    return key, problem.costs[name], fields, number
+    key = (name, source.static, source.width > 1 << 16, source in problem.windowed, shown, asked, ring, fields)
+    cost = problem.costs[name]
+    return key, cost.asking() if any(passes for passes, _ in asked) and not again else cost, fields, number
 
 
 def _values_fields(buses: Sequence[Bus], joins: bool) -> int:
@@ -66,9 +71,11 @@ def _windows(problem: Problem, source: Source, buses: Sequence[Bus], *, joins: b
     fields += (7 + 2 * near) * joins
     for bus in buses:
         if bus.id in problem.windowed_buses and not forward:
-            fields += 8 + 2 * _limited(problem, bus, backward=True)
+            fields += 8 + _limited(problem, bus, backward=True)
         else:
-            fields += 4 + 2 * _limited(problem, bus, backward=False) + (forward and bus.capacity < source.width)
+            fields += 4 + _limited(problem, bus, backward=False) + (forward and bus.capacity < source.width)
+        # Where it says what it needs and, where that of the backward pass is another number, what a window of that pass holds.
+        fields += problem.passes_asked_for(bus, forward=forward)
     return _codelet(problem, "relay_windows", source, buses, fields, forward=forward)
 
 
@@ -76,9 +83,9 @@ def _next(problem: Problem, source: Source, limited: Sequence[Bus], *, backward:
     """Further windows: one vertex for all buses, where relays keep bits one for each."""
     if source in problem.bits:
         for bus in limited:
-            yield _codelet(problem, "relay_bits", source, (bus,), 14, forward=not backward)
+            yield _codelet(problem, "relay_bits", source, (bus,), 13, forward=not backward, again=True)
         return
     if limited:
         windowed = [bus for bus in limited if backward and bus.id in problem.windowed_buses]
-        fields = 7 + 2 * len(limited) + bool(windowed) + 9 * len(windowed) + 6 * (len(limited) - len(windowed))
-        yield _codelet(problem, "next_window", source, limited, fields, forward=not backward)
+        fields = 7 + 2 * len(limited) + bool(windowed) + 8 * len(windowed) + 5 * (len(limited) - len(windowed))
+        yield _codelet(problem, "next_window", source, limited, fields, forward=not backward, again=True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from snnc.compiler.mapping.buses import Bus, bit_words
-from snnc.compiler.mapping.cost import CodeletCost, worker_cycles
+from snnc.compiler.mapping.cost import WINDOWS_LEFT, CodeletCost, worker_cycles
 from snnc.compiler.mapping.grouping import ceil_div, mask_unit, mask_units
 from snnc.compiler.mapping.network import Source
 from snnc.compiler.mapping.problem import Problem
@@ -123,8 +123,9 @@ def windows_work(problem: Problem, source: Source, rows: MaskRows | None, sample
             shown[bus.id] = 0.0
         else:
             shown[bus.id] = _copying(problem, cost, bus, samples, forward=forward)
-    if bool(problem.limited(backward=not forward)):
-        always = always + cost.choice * samples
+    for bus in buses:
+        if problem.passes_asked_for(bus, forward=forward):
+            always = always + cost.choice * samples + WINDOWS_LEFT
     if forward and rows is not None:
         rate = _found(problem, source)
         sharing = np.maximum(workers / np.asarray(samples), 1.0)

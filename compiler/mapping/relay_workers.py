@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from snnc.compiler.mapping.buses import Bus, bit_words
-from snnc.compiler.mapping.cost import worker_cycles
+from snnc.compiler.mapping.cost import WINDOWS_LEFT, worker_cycles
 from snnc.compiler.mapping.grouping import Floats, Ints
 from snnc.compiler.mapping.network import Source
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relay_cycles import TOGETHER, MaskRows, windows_work
 from snnc.compiler.mapping.schedule import INPUT_STAGE
-from snnc.compiler.mapping.timeline import Rounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +94,9 @@ def _alike(problem: Problem, source: Source, rows: MaskRows | None, first: Ints,
         joined = forward and rows is not None and bus.lag == problem.schedule.latency
         each = cost.sample * shares.pieces[:, None] * (1.0 - finished if joined else 1.0)
         cycles = cycles + each + (0.0 if joined else _copying(problem, bus, shares, chosen, forward=forward))
-        if bus in problem.limited(backward=not forward):
+        if passes := problem.passes_asked_for(bus, forward=forward):
             read = samples + (finished * (shares.pieces.sum() - samples) if joined else 0.0)
-            cycles = cycles + cost.choice * read * (np.arange(workers) == 0)[:, None]
+            cycles = cycles + (cost.choice * read + WINDOWS_LEFT) * (np.arange(workers) < passes)[:, None]
     if forward and rows is not None:
         cycles = cycles + finished * _joining(problem, source, rows, shares, chosen)
     return start + cycles.max(axis=1)
@@ -159,29 +158,18 @@ def _drawn(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> 
         yield np.stack(found, axis=1)
 
 
-def bits_cycles(problem: Problem, bus: Bus, relays: Sequence[tuple[int, int]]) -> Floats:
-    """[relays, iterations]: the same of the vertex that lists the bits of a step in the windows of a bus."""
+def bits_cycles(problem: Problem, bus: Bus, relays: Sequence[tuple[int, int]], *, forward: bool) -> Floats:
+    """[relays, iterations]: the same of the vertex that lists the bits of a step in the windows of a bus, the first or a further one.
+
+    Only `forward`, and in the first, it says how many further ones follow.
+    """
     found = np.zeros((len(relays), len(problem.timeline.chosen)))
     first, count = np.array(relays, dtype=np.int64).T
     for samples in np.unique(count).tolist():
         here = np.flatnonzero(count == samples)
         shares = Shares.of(problem.target.workers, samples)
         found[here] = _listing(problem, bus, shares, first[here][:, None] + np.arange(samples))
-    return found
-
-
-def next_bits_cycles(problem: Problem, bus: Bus, relays: Sequence[tuple[int, int]], rounds: Rounds) -> Floats:
-    """[relays, rounds]: the same of the vertex that lists the bits of a step in a further window: each worker takes whole samples."""
-    timeline, cost, workers = problem.timeline, problem.costs["relay_bits"], problem.target.workers
-    first = timeline.first(bus)
-    ids = timeline.placed(timeline.spikes(bus.source), first)[rounds.iteration]
-    read = cost.word * bit_words(bus.source.width) * timeline.active(first)[rounds.iteration]
-    each = cost.sample + read[:, None] + cost.id * ids
-    fixed = problem.target.vertex_start_cycles + cost.start
-    slowest = [
-        np.max([each[:, begin + w : begin + count : workers].sum(axis=1) for w in range(workers)], axis=0) for begin, count in relays
-    ]
-    return fixed + np.array(slowest, dtype=np.float64)
+    return found + WINDOWS_LEFT * (problem.passes_asked_for(bus, forward=True) if forward else 0)
 
 
 def _listing(problem: Problem, bus: Bus, shares: Shares, chosen: Ints) -> Any:

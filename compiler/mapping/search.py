@@ -158,7 +158,7 @@ class Search:
         improved = True
         while improved and self.priced < last:
             improved = False
-            for changed in changes(shapes, options):
+            for changed in changes(part, shapes, options):
                 where = placed(self.problem, changed, chips, copies) if changed not in seen else None
                 seen.add(changed)
                 if where is None or self.priced >= last or self._least_cycles(part, options, where) >= self.best.cycles:

@@ -29,6 +29,11 @@ class Step:
     """What it copies from or to streaming memory."""
 
     @property
+    def executed(self) -> bool:
+        """Whether it is a compute set or a copy, not only a decision."""
+        return self.vertices or self.local > 0 or any(bool(traffic.fragments.any()) for traffic in (self.traffic, *self.after))
+
+    @property
     def vertices(self) -> bool:
         """Whether it is a compute set, not only copies."""
         return self.load.vertices > 0

@@ -32,6 +32,7 @@ from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relay_cycles import mask_rows
 from snnc.compiler.mapping.tile_range import TileRange
+from snnc.compiler.mapping.window_test import Asked, WindowTest, window_test
 from snnc.compiler.plan import Relay
 
 FLOAT = 4
@@ -79,6 +80,16 @@ class Layout:
     loss_tiles: tuple[int, ...]
     exact: bool = True
     """Whether tables of indexed connections are counted; while placements are compared, they are estimated."""
+
+    @cached_property
+    def window_test(self) -> WindowTest | None:
+        """Who asks whether further windows follow; None where windows hold everything."""
+        problem = self.problem
+        if problem.asks is None:
+            return None
+        tiles = [relay.tile for bus in problem.asked for relay in self.relays[bus.source]]
+        numbers = [problem.numbers_of_relay(bus) for bus in problem.asked for _ in self.relays[bus.source]]
+        return window_test(problem.asks, 1 + problem.asked_for_both, tiles, numbers, problem.target, problem.costs["most"])
 
     @cached_property
     def reductions(self) -> Mapping[str, Reduction]:
@@ -470,13 +481,13 @@ def _replicas_over_links(layout: Layout, traffic: Traffic, where: TileRange, sha
             traffic.flows.send(chip, receivers, float(shares[chip, part].sum()))
 
 
-def flags_to_one_tile(layout: Layout, limited: Sequence[Bus]) -> Traffic:
-    """Before the test for overflow: the flags of every relay of a limited bus, one piece."""
+def numbers_of_windows(layout: Layout, asked: Asked) -> Traffic:
+    """Before a level of the test for further windows: what the tiles that ask receive."""
     traffic = Traffic.none(layout.problem)
-    for bus in limited:
-        size = FLOAT * layout.problem.flags_of_relay(bus)
-        away = sum(relay.tile != 0 for relay in layout.relays[bus.source])
-        traffic.add(0, size * away, away)
-        for relay in layout.relays[bus.source]:
-            traffic.flows.send(layout.chip_of(relay.tile), (0,), size)
+    traffic.add(asked.tile, asked.received, asked.fragments)
+    np.add.at(traffic.sent, asked.from_tile, asked.sent)
+    if len(asked.tile) == 1:
+        chip = layout.chip_of(int(asked.tile[0]))
+        for source, size in layout.by_chip(asked.from_tile, asked.sent).items() if layout.several_chips else ():
+            traffic.flows.send(source, (chip,), float(size))
     return traffic

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from snnc.compiler.graph import Array, Edge, Flatten, Graph, Linear, Output, Population, Reshape, Sparse
+from snnc.compiler.parting.even import even_order
 from snnc.compiler.parting.hypergraph import Floats, Hypergraph, Ints
 from snnc.compiler.parting.split import Parting
 from snnc.compiler.shapes import size
@@ -63,8 +64,17 @@ class Candidates:
         return Hypergraph.of(np.searchsorted(sending, nets), pins, rate[sending], work)
 
     def parting(self, part: Ints) -> Parting:
-        """Deal the part of every neuron out over the populations."""
-        return Parting({name: part[first : first + self.sizes[name]] for name, first in self.first.items()})
+        """Deal the part of every neuron out over the populations; in each part, work is even along the neurons."""
+        mine = {name: slice(first, first + self.sizes[name]) for name, first in self.first.items()}
+        places = {name: self._places(part[some], some) for name, some in mine.items()}
+        return Parting({name: part[some] for name, some in mine.items()}, places)
+
+    def _places(self, part: Ints, some: slice) -> Ints:
+        """Place of each neuron of a population in its part."""
+        work, found = np.stack([self.fan_in[some], self.fan_out[some]]), np.zeros(len(part), dtype=np.int64)
+        for members in Parting({"": part}).members(""):
+            found[members[even_order(work[:, members])]] = np.arange(len(members))
+        return found
 
 
 def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | None:

@@ -48,13 +48,13 @@ class Correspondence:
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
-        """Ids of the parts of each population that was cut, by its label."""
+        """Ids of the parts of each population that was cut, by its label; none of those that only lie in another order."""
         found: dict[str, tuple[str, ...]] = {}
         for id_, place in self.populations.items():
             if place.index is not None:
                 label = next(p.label for p in self.whole.populations if p.id == place.whole)
                 found[label] = (*found.get(label, ()), id_)
-        return found
+        return {label: ids for label, ids in found.items() if len(ids) > 1}
 
     def parameters_of_parts(self, values: Mapping[str, Array]) -> dict[str, Array]:
         """Turn parameters of the whole program into those of the parts."""

@@ -20,14 +20,20 @@ Between: TypeAlias = Linear | Sparse
 
 @dataclass(frozen=True, eq=False)
 class Parting:
-    """Part of every neuron, by population: arrays [neurons] of numbers from 0; populations that it does not name stay whole."""
+    """Part of every neuron, by population: arrays [neurons] of numbers from 0; populations that it does not name stay whole.
+
+    `places` tell which neurons of a part come first, arrays [neurons] as well; without them they lie in the author's order.
+    """
 
     parts: Mapping[str, Ints]
+    places: Mapping[str, Ints] = field(default_factory=dict)
 
     def members(self, name: str) -> tuple[Ints, ...]:
-        """Neurons of each part that has some, in the author's order."""
+        """Neurons of each part that has some, in their order there."""
         number = self.parts[name]
-        return tuple(np.flatnonzero(number == k) for k in np.unique(number))
+        place = self.places.get(name, np.zeros(len(number), dtype=np.int64))
+        order = np.lexsort((place, number))
+        return tuple(np.split(order, np.flatnonzero(np.diff(number[order])) + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +98,8 @@ class _Work:
     parameters: dict[str, Piece] = field(default_factory=dict)
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Names of the parts of each population."""
+    joined: set[str] = field(default_factory=set)
+    """Connections and outputs of parts: their edges are there."""
 
     def __post_init__(self) -> None:
         old = self.graph
@@ -99,7 +107,8 @@ class _Work:
         self.made = Graph(old.name, old.steps)
         self.made.idle_inputs, self.made.assumptions = dict(old.idle_inputs), list(old.assumptions)
         for name, members in self.members.items():
-            self.parts[name] = tuple(fresh_name(old, f"{name} part {k}") for k in range(len(members)))
+            several = len(members) > 1
+            self.parts[name] = tuple(fresh_name(old, f"{name} part {k}") if several else name for k in range(len(members)))
         for label, ref in old.state_inputs.items():
             for k, part in enumerate(self.parts.get(ref.node, (ref.node,))):
                 self.made.state_inputs[label if part == ref.node else f"{label} part {k}"] = StateRef(part, ref.name)
@@ -122,7 +131,7 @@ class _Work:
 
     def connect(self, edge: Edge) -> None:
         """Add an edge between nodes that stay."""
-        if edge.source in self.made.nx and edge.target in self.made.nx:
+        if edge.source in self.made.nx and edge.target in self.made.nx and not self.joined & {edge.source, edge.target}:
             add_edge(self.made, edge)
 
     def _ends(self, name: str) -> tuple[tuple[Ints, ...] | None, tuple[Ints, ...] | None]:
@@ -143,8 +152,10 @@ class _Work:
 
     def _outputs(self, name: str, operation: Output, source: str, port: str, delay: int) -> None:
         for part, index in zip(self.parts[source], self.members[source], strict=True):
-            new = self.made.add(fresh_name(self.made, f"{name} of {part}"), operation)
+            several = len(self.parts[source]) > 1
+            new = self.made.add(fresh_name(self.made, f"{name} of {part}") if several else name, operation)
             add_edge(self.made, Edge(part, new, port, "in", delay))
+            self.joined.add(new)
             self.outputs[new] = Piece(name, index)
 
     def _connection(self, name: str, operation: Between) -> None:
@@ -157,8 +168,11 @@ class _Work:
                 if cut is None:
                     continue
                 piece, index = cut
-                where = [f"from part {s}"] * (columns is not None) + [f"to part {t}"] * (rows is not None)
-                new = self.made.add(fresh_name(self.made, f"{name} {' '.join(where)}"), piece if not biased else replace(piece, bias=None))
+                where = [f"from part {s}"] * (sources is not None and len(sources) > 1)
+                where += [f"to part {t}"] * (targets is not None and len(targets) > 1)
+                new = self.made.add(
+                    fresh_name(self.made, " ".join([name, *where])) if where else name, piece if not biased else replace(piece, bias=None)
+                )
                 self.parameters[f"{new}.weight"] = Piece(f"{name}.weight", index)
                 if not biased:
                     every = np.arange(operation.weight.shape[0] if isinstance(operation, Linear) else operation.shape[0])
@@ -166,6 +180,7 @@ class _Work:
                 biased = True
                 source = before.source if columns is None else self.parts[before.source][s]
                 target = after.target if rows is None else self.parts[after.target][t]
+                self.joined.add(new)
                 add_edge(self.made, replace(before, source=source, target=new))
                 add_edge(self.made, replace(after, source=new, target=target))
             if not biased:

@@ -27,6 +27,7 @@ from snnc.frontends.onnx import (
     shaping,
 )
 from snnc.frontends.onnx.bind import bind
+from snnc.frontends.onnx.broadcasting import broadcast_out
 from snnc.frontends.onnx.described import File, Seen, described
 from snnc.frontends.onnx.errors import (
     InitialStateError,
@@ -377,7 +378,7 @@ def _finish(
 
 
 def _settled(source: _Source, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str]) -> Built:
-    step = rearranged(step)
+    step = rearranged(broadcast_out(step))
     check_operations(step)
     return settle(source.title, step, shapes, steps, names)
 

@@ -38,8 +38,8 @@ def _softplus(call: Call) -> list[Value]:
 
 
 def _softplus_of(w: _Writer, x: Node) -> Node:
-    """``log(1 + exp(x))``, written so that nothing overflows."""
-    return w("add", w("max", x, 0.0), w("log", w("add", w("exp", w("neg", w("abs", x))), 1.0)))
+    """``log(1 + exp(x))``, written so that nothing overflows and the derivative at 0 is 1/2."""
+    return w("add", w("mul", w("add", x, w("abs", x)), 0.5), w("log", w("add", w("exp", w("neg", w("abs", x))), 1.0)))
 
 
 def _softsign(call: Call) -> list[Value]:
@@ -50,7 +50,7 @@ def _softsign(call: Call) -> list[Value]:
 def _leaky_relu(call: Call) -> list[Value]:
     w, x = _Writer(call), call.node(0)
     slope = call.node(1) if call.operation.op == "PRelu" else _number(call, "alpha", 0.01)
-    return [w("add", w("max", x, 0.0), w("mul", w("min", x, 0.0), slope))]
+    return [w("add", w("max", 0.0, x), w("mul", w("min", x, 0.0), slope))]
 
 
 def _elu(call: Call) -> list[Value]:
@@ -59,7 +59,7 @@ def _elu(call: Call) -> list[Value]:
     alpha = _number(call, "alpha", 1.67326319217681884765625 if selu else 1.0)
     low = w("min", x, 0.0)
     negative = w("mul", w("sub", w("exp", w("div", low, alpha) if celu else low), 1.0), alpha)
-    result = w("add", w("max", x, 0.0), negative)
+    result = w("add", w("max", 0.0, x), negative)
     return [w("mul", result, _number(call, "gamma", 1.05070102214813232421875)) if selu else result]
 
 

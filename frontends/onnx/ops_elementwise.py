@@ -78,7 +78,7 @@ def _not(call: Call) -> list[Value]:
 
 
 def _relu(call: Call) -> list[Value]:
-    return [elementwise(call.pool, "max", call.node(0), _scalar(call, 0.0))]
+    return [elementwise(call.pool, "max", _scalar(call, 0.0), call.node(0))]
 
 
 def _reciprocal(call: Call) -> list[Value]:

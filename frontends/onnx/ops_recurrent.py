@@ -78,7 +78,7 @@ def _recurrent(call: Call, state: Node, weight: Array, bias: Array) -> Node:
 
 def _activated(call: Call, name: str, x: Node) -> Node:
     if name == "Relu":
-        return elementwise(call.pool, "max", x, call.pool.const(np.array(0.0, np.float32)))
+        return elementwise(call.pool, "max", call.pool.const(np.array(0.0, np.float32)), x)
     return elementwise(call.pool, name.lower(), x)
 
 

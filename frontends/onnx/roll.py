@@ -132,7 +132,8 @@ class Roller:
         last = live[last_time]
         if len(live) == 1 and len(steps) > 2:
             raise TimeVaryingError(
-                f"step {last_time} computes '{last.op}' where all other steps use a constant; snnc compiles one step that repeats."
+                f"step {last_time} computes '{last.op}' where all other steps use a constant; snnc compiles one step that repeats. "
+                "Where a signal takes several steps to come around, a short file shows it only once: export more steps."
             )
         if len(live) > 1 and len({n.id for n in steps.values()}) == 1:
             return self._static(last)

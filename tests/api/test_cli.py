@@ -216,7 +216,7 @@ def test_a_gradient_window_is_kept_and_said(tmp_path, data, capsys):
         "--data",
         str(data),
     ]
-    assert cli.run_command([*arguments, "-o", str(tmp_path / "q")]) == 0
+    assert cli.run_command([*arguments, "--estimate-only"]) == 0
     assert re.search(r"gradients come back in windows of \d+ of 900 neurons", capsys.readouterr().out)
     assert cli.run_command([*arguments, "-o", str(tmp_path / "r"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["plan"]["windowed_gradients"]

@@ -46,7 +46,8 @@ def parted(graph, sizes, parts, seed, optimizer, **options):
     """A network, whole, and with its neurons in random parts."""
     random = np.random.default_rng(seed)
     whole = lower(graph, loss=LOSS, loss_output="y", optimizer=optimizer, steps=STEPS, **options)
-    parting = Parting({name: random.permutation(np.arange(n) % parts) for name, n in sizes.items()})
+    number = {name: random.permutation(np.arange(n) % parts) for name, n in sizes.items()}
+    parting = Parting(number, {name: random.permutation(n) for name, n in sizes.items()})
     found = prepare(graph, LOSS, "y").lower(whole, parting, loss=LOSS, optimizer=optimizer, steps=STEPS, **options)
     return Project(whole, None, None), found
 
@@ -80,6 +81,7 @@ def test_parts_compute_what_the_whole_does(parts, seed, make):
             (sparse_recurrent, 2, 2, SGD(1e-2, 0.9), {}),
             (feed_forward, 1, 4, SGD(1e-2), {}),
             (feed_forward, 2, 3, Adam(1e-2), {"surrogate": "boxcar"}),
+            (sparse_recurrent, 1, 1, Adam(1e-2), {}),
         ],
         2,
     ),

@@ -204,3 +204,30 @@ def test_predicted_cycles_of_windowed_gradients_are_those_of_the_emulator():
         assert predicted == pytest.approx(found, rel=0.1), name
     whole = sum(sum(m[part] for part in ("compute", "sync", "exchange")) for m in measured.values())
     assert case.plan.cycles == pytest.approx(whole, rel=0.05)
+
+
+def test_further_windows_on_several_chips_are_predicted_and_train_as_the_reference_does():
+    """Relays of each chip bring together what they need, and the forward pass finds what the backward pass needs."""
+    graph, options = deep(np.random.default_rng(3), (44, 40), inputs=40), {"steps": 8, "batch": 24, "placer": undivided(4, chips=3)}
+    first = Windowed(graph, machine(8, 3), **options)
+    inputs, target = first.data(0, density=0.2)
+    seen = measure_activity(first.program, inputs, "the data")
+    given = {"activity": seen.mean, "near": seen.near, "counts": seen.counts, "near_counts": seen.near_counts}
+    case = Windowed(graph, machine(8, 3), **options, **given, capacity=6, gradient_capacity=9)
+    assert case.worst_error() <= 1e-5
+    engine = case.open()
+    engine.train_batch(inputs, target, 0.0)
+    profile = engine.profile()["emulator"]
+    found = read_profile(case.plan, profile)
+    names = [phase.name for phase in case.plan.phases]
+    assert "forward: test, level 1" in names
+    assert "backward: test for further windows" not in names
+    counters = engine.counters()
+    runs = {phase.name: phase.runs for phase in case.plan.phases}
+    for part in ("forward", "backward"):
+        assert counters[f"{part}_rounds"] == runs[f"{part}: further windows"] > 0
+    assert counters["forward_rounds"] != counters["backward_rounds"], "the two passes need other numbers"
+    for phase in case.plan.phases:
+        if any(word in phase.name for word in ("test", "decisions", "window", "reduction")):
+            assert phase.runs * phase.cycles == pytest.approx(sum(found.phases[phase.name].values()), rel=0.05), phase.name
+    assert case.plan.cycles == pytest.approx(profile["cycles_last_run"], rel=0.05)

@@ -51,8 +51,8 @@ def tangled(random):
     return graph
 
 
-def undivided(neurons):
-    """At most `neurons` on a tile, the whole batch on each."""
+def undivided(neurons, chips=1):
+    """At most `neurons` on a tile of so many chips, the whole batch on each."""
 
     def place(problem):
         ranges, first = [], 0
@@ -60,7 +60,7 @@ def undivided(neurons):
             width = -(-layer.neurons // neurons)
             ranges.append(TileRange((first,), neurons_per_tile(layer.neurons, width), ((0, problem.batch),), 6))
             first += width
-        yield Placement(tuple(ranges), 1)
+        yield Placement(tuple(ranges), chips)
 
     return place
 

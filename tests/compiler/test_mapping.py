@@ -24,9 +24,13 @@ from snnc.compiler.targets import load_target
 ACTIVITY = {"x0": 0.05, "p0_o0": 0.05}
 
 
-@cache
 def w1_plan(name: str = "gc200", *, measured: bool = False) -> Plan:
     """As a user gets it."""
+    return _w1_plan(name, measured)
+
+
+@cache
+def _w1_plan(name: str, measured: bool) -> Plan:
     return make_plan(w1(), load_target(name), steps=100, batch=64, activity=ACTIVITY if measured else None, effort=EFFORT)
 
 
@@ -75,7 +79,7 @@ def test_every_neuron_and_sample_has_one_block_on_machines_of_any_size(target: T
     check(make_plan(chain(40, 30, 25, 7), target, steps=5, batch=7))
 
 
-@pytest.mark.parametrize("name", sampled(["gc200", "bow", "pod16", "m2000"], 2))
+@pytest.mark.parametrize("name", sampled(["gc200", "bow", "m2000", "pod16"], 2))
 def test_w1_is_mapped_within_memory(name: str) -> None:
     check(w1_plan(name))
 
@@ -342,7 +346,7 @@ def test_plans_of_random_networks_keep_their_promises(
 
 
 def test_a_deep_net_uses_the_chips_of_a_pod() -> None:
-    made = program({"x0": 700, **{f"p{n}": 1400 for n in range(8)}}, [Wire("x0", "p0"), *(Wire(f"p{n}", f"p{n + 1}") for n in range(7))])
-    plan = make_plan(made, load_target("pod16"), steps=50, batch=16, activity={"x0": 0.02})
+    made = program({"x0": 700, **{f"p{n}": 1400 for n in range(4)}}, [Wire("x0", "p0"), *(Wire(f"p{n}", f"p{n + 1}") for n in range(3))])
+    plan = make_plan(made, load_target("pod4"), steps=50, batch=16, activity={"x0": 0.02})
     check(plan)
-    assert plan.chips_used > 4
+    assert plan.chips_used > 2

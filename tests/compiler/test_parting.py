@@ -106,17 +106,18 @@ def test_weights_of_the_parts_are_those_of_the_whole_and_find_their_way_back(see
     random = np.random.default_rng(seed)
     graph = sparse_recurrent(np.random.default_rng(3))
     whole = lower(graph)
-    number = {"hidden": random.integers(0, parts, 40)}
+    parting = Parting({"hidden": random.integers(0, parts, 40)}, {"hidden": random.permutation(40)})
     try:
-        found = prepare(graph).lower(whole, Parting(number))
+        found = prepare(graph).lower(whole, parting)
     except UnreachedPartError:
         return
-    members = Parting(number).members("hidden")
+    members = parting.members("hidden")
+    assert all((np.diff(parting.places["hidden"][some]) > 0).all() for some in members)
     loop = dense_weight(graph.operation("loop"))
-    cut = split(prepare(graph).graph, Parting(number))
+    cut = split(prepare(graph).graph, parting)
     for s, columns in enumerate(members):
         for t, rows in enumerate(members):
-            name = f"loop from part {s} to part {t}"
+            name = f"loop from part {s} to part {t}" if len(members) > 1 else "loop"
             piece = dense_weight(cut.graph.operation(name)) if name in cut.graph.nx else np.zeros((len(rows), len(columns)))
             np.testing.assert_array_equal(piece, loop[np.ix_(rows, columns)])
     values = {name: random.normal(size=p.value.shape).astype(np.float32) for name, p in whole.parameters.items()}

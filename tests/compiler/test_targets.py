@@ -138,6 +138,16 @@ def test_text_that_is_not_toml() -> None:
         parse_target("chips = = 2", "x.toml")
 
 
+def test_text_that_nests_too_deeply() -> None:
+    with pytest.raises(TargetFileError, match="nests"):
+        parse_target("a = " + "[" * 5000 + "]" * 5000, "x.toml")
+
+
+def test_barriers_may_cost_nothing() -> None:
+    text = _text().replace("sync_cycles = ", "sync_cycles = 0.0  # ")
+    assert parse_target(text, "x.toml").sync_cycles == parse_target(text, "x.toml").link_sync_cycles == 0
+
+
 def test_file_that_is_not_text(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(TargetFileError, match="SNNC-E302"):
@@ -208,6 +218,9 @@ def test_the_text_of_a_target_can_be_read() -> None:
         ("chips = 1 ", 'chips = "1" '),
         ("clock_hz = 1.33e9", "clock_hz = nan"),
         ("clock_hz = 1.33e9", "clock_hz = inf"),
+        ("clock_hz = 1.33e9", "clock_hz = 5e-324"),
+        ("clock_hz = 1.33e9", "clock_hz = 1e300"),
+        ("chips = 1 ", f"chips = {10**400} "),
         ("fragment_cycles = 9.0", "fragment_cycles = -1"),
         ('name = "gc200"', 'name = ""'),
         ('device = "ipu2"', "device = 2"),

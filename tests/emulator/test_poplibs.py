@@ -86,15 +86,24 @@ def test_slices_updates_and_gathers(cases):
     update[5:6, 2:4] = s
     for i, row in enumerate((2, 0, 2)):
         added[row] += scale * m[i, 0]
+    points, points_added, less = np.empty((3, 6, 1, 1), np.float32), t.copy(), t.reshape(6, 12).copy()
+    for i, (k, j) in enumerate(((2, 3), (0, 1), (2, 3))):
+        points[i, :, 0, 0] = t[:, j, k]
+        points_added[:, j, k] += scale * t[:, j, k]
+    columns = {0: 3, 1: 11, 2: 0, 5: 5}  # of the other rows none is meant
+    scalars = [less[row, columns[row]] if row in columns else 0 for row in range(6)]
+    for row, column in columns.items():
+        less[row, column] -= 1
     expected = {
         "slice": t[4:6], "round": t[[5, 0]], "two": t[5:6, 2:4], "update": update, "multi": t[[2, 0, 2]], "gather": t[:, [2, 0, 2]],
-        "updateAdd": added,
+        "updateAdd": added, "points": points, "pointsAdd": points_added, "scalars": scalars, "scalarsLess": less,
+        "transposed": t.swapaxes(1, 2),
     }  # fmt: skip
     check(results(cases.run("poplibs", "slices")), expected)
 
 
 def test_a_counted_loop_gives_its_counter_to_the_body(cases):
-    check(results(cases.run("poplibs", "loops")), {"sum": 2 + 5 + 8})
+    check(results(cases.run("poplibs", "loops")), {"sum": 2 + 5 + 8, "rounds": 4})
 
 
 def test_losses_non_linearities_their_gradients_and_encodings(cases):
@@ -109,6 +118,8 @@ def test_losses_non_linearities_their_gradients_and_encodings(cases):
         "loss": -np.log(y[np.arange(3), labels]), "delta": y - hot, "right": 5 + (y.argmax(1) == labels).sum(),
         "softmaxGradient": y * (x - (x * y).sum(1, keepdims=True)), "geluGradient": y * gelu,
         "top": np.take_along_axis(x, order, 1), "topAt": order, "hot": hot, "iota": np.arange(-2, 3),
+        "best": np.take_along_axis(x, order, 1), "bestAt": order, "most": np.append(x.max(1), x.min(1)),
+        "mostAt": np.append(x.argmax(1), x.argmin(1)), "found": [0, 1, 1, 0],
     }  # fmt: skip
     check(results(cases.run("poplibs", "networks")), expected, rtol=2e-5, atol=2e-6)
 

@@ -101,15 +101,13 @@ def test_further_windows_are_predicted_within_five_per_cent():
     plan, emulated = predicted_and_emulated(recurrent, 24, 1, 8)
     assert {bus.form for bus in plan.buses} == {"bits", "ids"}
     assert plan.cycles == pytest.approx(emulated["cycles_last_run"], rel=0.05)
-    kinds = ("compute_cycles_busiest", "exchange_cycles", "sync_cycles", "control_cycles")
-    steps = [(step["name"], sum(step[kind] for kind in kinds)) for step in emulated["steps"]]
+    found = read_profile(plan, emulated)
     for part in ("forward", "backward"):
-        for name, code in (("further windows", "G"), ("next windows", "N"), ("test for further windows", "D")):
+        for name in ("further windows", "next windows", "decisions", *(["test for further windows"] if part == "forward" else [])):
             phase = next(phase for phase in plan.phases if phase.name == f"{part}: {name}")
-            cycles = sum(cycles for step, cycles in steps if step.startswith(f"{part[0].upper()}{code} "))
-            sync = phase.sync / 2 if code == "D" else phase.sync
             assert phase.runs > 0
-            assert phase.runs * (phase.compute + phase.exchange + sync) == pytest.approx(cycles, rel=0.05), phase.name
+            assert phase.runs * phase.cycles == pytest.approx(sum(found.phases[phase.name].values()), rel=0.05), phase.name
+    assert not any(phase.name == "backward: test for further windows" for phase in plan.phases), "the forward pass has found it"
 
 
 def test_exchange_buffers_of_sparse_populations_are_predicted_in_each_superstep():

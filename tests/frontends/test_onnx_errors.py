@@ -307,3 +307,24 @@ def test_weights_beside_the_model_are_read(tmp_path):
     model = onnx.load(saved(f, tmp_path))
     onnx.save(model, tmp_path / "e.onnx", save_as_external_data=True, size_threshold=0, location="e.bin")
     assert load_onnx(tmp_path / "e.onnx").steps == 4
+
+
+def late_recurrence(path, steps):
+    """Currents reach the membrane a step late, spikes their neurons another step late, and the readout reads the spike before."""
+    f, zero = File(), np.zeros((2, 3), F)
+    current, mem, spike, read, values = zero, zero, zero, zero, []
+    for t in range(steps):
+        arriving = f("MatMul", f("Gather", "x", np.array(t), axis=0), np.eye(4, 3, dtype=F))
+        arriving = f("Add", arriving, f("MatMul", spike, 0.5 * np.ones((3, 3), F)))
+        spike = f("Cast", f("Greater", mem, np.array(0.5, F)), to=1)
+        mem, current = f("Add", f("Mul", 0.9, mem), current), f("Add", f("Mul", 0.8, current), arriving)
+        read = f("Add", f("Mul", 0.9, read), spike)
+        values.append(read)
+    f.stack(values, "y")
+    return f.save(path / f"{steps}.onnx", {"x": [steps, 2, 4]}, ["y"])
+
+
+def test_too_few_steps_for_a_signal_to_come_around_twice(tmp_path):
+    with pytest.raises(errors.TimeVaryingError, match="export more steps"):
+        load_onnx(late_recurrence(tmp_path, 6))
+    assert load_onnx(late_recurrence(tmp_path, 12)).steps == 12

@@ -30,11 +30,24 @@ Sequence countedForLoop(Graph &graph, const Tensor &counter, int initialCount, i
   return prog;
 }
 
+namespace {
+
+Tensor ownCounter(Graph &graph, const poplar::Type &type, const DebugContext &context) {
+  requireLibrary(graph, "popops");
+  const Tensor counter = graph.addVariable(type, {1}, contextName(context, "countedLoop") + "/counter");
+  graph.setTileMapping(counter, 0);
+  return counter;
+}
+
+} // namespace
+
+Sequence countedForLoop(Graph &graph, int initialCount, int countTo, int step, const Program &body, const DebugContext &context) {
+  return countedForLoop(graph, ownCounter(graph, poplar::INT, context), initialCount, countTo, step, body, context);
+}
+
 Sequence countedLoop(Graph &graph, std::size_t begin, std::size_t end, std::size_t step, const CountedLoopBodyType &body,
                      const DebugContext &context) {
-  requireLibrary(graph, "popops");
-  const Tensor counter = graph.addVariable(poplar::UNSIGNED_INT, {1}, contextName(context, "countedLoop") + "/counter");
-  graph.setTileMapping(counter, 0);
+  const Tensor counter = ownCounter(graph, poplar::UNSIGNED_INT, context);
   return countedForLoop(graph, counter, int(begin), int(end), int(step), body(counter), context);
 }
 

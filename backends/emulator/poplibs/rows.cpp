@@ -148,23 +148,47 @@ using poplar::Tensor;
 
 namespace {
 
-Tensor first(Graph &graph, const Tensor &input, bool greatest, poplar::program::Sequence &prog, const poplar::DebugContext &context) {
-  const std::string name = poplibs::contextName(context, greatest ? "argMax" : "argMin");
+using Pair = std::pair<Tensor, Tensor>;
+
+/// The k greatest (least) of each row, and their places.
+Pair firstOf(Graph &graph, const Tensor &input, std::size_t k, bool greatest, poplar::program::Sequence &prog, const std::string &name) {
   poplibs::requireLibrary(graph, "popnn");
-  const Tensor values = poplibs::rowsOverTiles(graph, input.elementType(), input.dim(0), 1, name + "/values");
-  const Tensor indices = poplibs::rowsOverTiles(graph, poplar::UNSIGNED_INT, input.dim(0), 1, name + "/indices");
+  if (input.rank() != 2 || k > input.dim(1))
+    throw poputil::poplibs_error(name + ": " + std::to_string(k) + " elements of each row of a tensor of shape " + input.shapeToString());
+  const Tensor values = poplibs::rowsOverTiles(graph, input.elementType(), input.dim(0), k, name + "/values");
+  const Tensor indices = poplibs::rowsOverTiles(graph, poplar::UNSIGNED_INT, input.dim(0), k, name + "/indices");
   poplibs::sortRows(graph, input, values, indices, greatest, prog, name);
-  return indices.squeeze({1});
+  return {values, indices};
+}
+
+Pair first(Graph &graph, const Tensor &input, bool greatest, poplar::program::Sequence &prog, const poplar::DebugContext &context) {
+  const Pair found = firstOf(graph, input, 1, greatest, prog, poplibs::contextName(context, greatest ? "argMax" : "argMin"));
+  return {found.first.squeeze({1}), found.second.squeeze({1})};
 }
 
 } // namespace
 
 Tensor argMax(Graph &graph, const Tensor &input, poplar::program::Sequence &prog, const poplar::DebugContext &context) {
-  return first(graph, input, true, prog, context);
+  return first(graph, input, true, prog, context).second;
 }
 
 Tensor argMin(Graph &graph, const Tensor &input, poplar::program::Sequence &prog, const poplar::DebugContext &context) {
+  return first(graph, input, false, prog, context).second;
+}
+
+Pair maxAndArgMax(Graph &graph, const Tensor &input, poplar::program::Sequence &prog, const poplar::DebugContext &context) {
+  return first(graph, input, true, prog, context);
+}
+
+Pair minAndArgMin(Graph &graph, const Tensor &input, poplar::program::Sequence &prog, const poplar::DebugContext &context) {
   return first(graph, input, false, prog, context);
+}
+
+Tensor topK(Graph &graph, const Tensor &input, Tensor &indices, unsigned K, bool, poplar::program::Sequence &prog,
+            const poplar::DebugContext &context) {
+  const Pair found = firstOf(graph, input, K, true, prog, poplibs::contextName(context, "topK"));
+  indices = found.second;
+  return found.first;
 }
 
 } // namespace popnn

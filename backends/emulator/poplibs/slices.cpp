@@ -210,12 +210,34 @@ void updateOnce(Graph &graph, const Tensor &t, const Tensor &s, const Tensor &of
   addSlices(graph, table, slices, offset, {}, SliceKind::Write, table[0], prog, name);
 }
 
-/// Several slices along the first of `dims`; the others must be whole.
-std::size_t onlyDimension(const Tensor &t, const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes, const std::string &name) {
+/// What is taken element by element from several dimensions, as rows of one dimension that stands first.
+struct Joined {
+  Tensor rows, offsets;
+};
+
+Joined join(Graph &graph, const Tensor &t, const Tensor &offsets, const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes,
+            poplar::program::Sequence &prog, const std::string &name) {
   check(t, dims, sizes, name);
-  if (dims.size() != 1)
-    throw poputil::poplibs_error(name + ": several slices along " + std::to_string(dims.size()) + " dimensions at once are not supported");
-  return dims[0];
+  if (std::any_of(sizes.begin(), sizes.end(), [](std::size_t size) { return size != 1; }))
+    throw poputil::poplibs_error(name + ": several slices along " + std::to_string(dims.size()) + " dimensions at once take one element of each");
+  if (offsets.rank() != 2 || offsets.dim(1) != dims.size())
+    throw poputil::poplibs_error(name + ": offsets of shape " + offsets.shapeToString() + ", not {n," + std::to_string(dims.size()) + "}");
+  std::vector<unsigned> order(dims.begin(), dims.end());
+  for (unsigned d = 0; d < t.rank(); ++d)
+    if (std::find(dims.begin(), dims.end(), d) == dims.end())
+      order.push_back(d);
+  Tensor rows = t.dimShuffle(order);
+  const Tensor each = asOffsets(offsets, name).reshape(offsets.shape());
+  popops::expr::Any index = popops::expr::_1;
+  std::vector<Tensor> columns{each.transpose()[0]};
+  for (std::size_t i = 1; i < dims.size(); ++i) {
+    index = popops::expr::Add(popops::expr::Mul(index, popops::expr::Const(unsigned(rows.dim(1)))), popops::expr::PlaceHolder(unsigned(i + 1)));
+    columns.push_back(each.transpose()[i]);
+    rows = rows.flatten(0, 2);
+  }
+  const Tensor joined = outputLike(graph, poplar::UNSIGNED_INT, {offsets.dim(0)}, {columns[0]}, name + "/rows");
+  mapTo(graph, index, columns, joined, prog, name + "/rows");
+  return {rows, joined.expand({1})};
 }
 
 /// sIn ([n, sizes...]) as [n, size, columns].
@@ -225,17 +247,32 @@ Tensor asSlices(const Tensor &sIn, std::size_t dimension) {
   return rolled.reshape({rolled.dim(0), rolled.dim(1), perRow});
 }
 
+void requireSlices(const Tensor &t, const Tensor &sIn, const Tensor &offsets, const std::vector<std::size_t> &shape, const std::string &name) {
+  if (sIn.shape() != shape || sIn.elementType() != t.elementType())
+    throw poputil::poplibs_error(name + ": slices of shape " + sIn.shapeToString() + " for " + std::to_string(offsets.dim(0)) +
+                                 " offsets into a tensor of shape " + t.shapeToString());
+}
+
 void updateMany(Graph &graph, const Tensor &t, const Tensor &sIn, const Tensor &offsets, const Tensor &scale,
                 const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes, SliceKind kind, poplar::program::Sequence &prog,
                 const std::string &name) {
   requireLibrary(graph, "popops");
-  const std::size_t dimension = onlyDimension(t, dims, sizes, name);
+  if (dims.size() > 1) {
+    const Joined joined = join(graph, t, offsets, dims, sizes, prog, name);
+    std::vector<std::size_t> shape = slicedShape(joined.rows, 0, 1), expected = t.shape();
+    shape.insert(shape.begin(), offsets.dim(0));
+    for (std::size_t d : dims)
+      expected[d] = 1;
+    expected.insert(expected.begin(), offsets.dim(0));
+    requireSlices(t, sIn, offsets, expected, name);
+    return updateMany(graph, joined.rows, sIn.reshape(shape), joined.offsets, scale, {0}, {1}, kind, prog, name);
+  }
+  check(t, dims, sizes, name);
+  const std::size_t dimension = dims[0];
   checkOffsets(offsets, name);
   std::vector<std::size_t> shape = slicedShape(t, dimension, sizes[0]);
   shape.insert(shape.begin(), offsets.dim(0));
-  if (sIn.shape() != shape || sIn.elementType() != t.elementType())
-    throw poputil::poplibs_error(name + ": slices of shape " + sIn.shapeToString() + " for " + std::to_string(offsets.numElements()) +
-                                 " offsets into a tensor of shape " + t.shapeToString());
+  requireSlices(t, sIn, offsets, shape, name);
   const Tensor table = asTable(t, dimension);
   addSlices(graph, table, asSlices(sIn, dimension), asOffsets(offsets, name), scale, kind, table[0], prog, name);
 }
@@ -297,11 +334,20 @@ void dynamicUpdate(Graph &graph, const Tensor &t, const Tensor &s, const Tensor 
   }
 }
 
-Tensor multiSlice(Graph &graph, const Tensor &t, const Tensor &offsets, const Sizes &dims, const Sizes &sizes, Sequence &prog, const SlicePlan &,
-                  const OptionFlags &, const DebugContext &context) {
+Tensor multiSlice(Graph &graph, const Tensor &t, const Tensor &offsets, const Sizes &dims, const Sizes &sizes, Sequence &prog, const SlicePlan &plan,
+                  const OptionFlags &options, const DebugContext &context) {
   requireLibrary(graph, "popops");
   const std::string name = contextName(context, "multiSlice");
-  const std::size_t dimension = onlyDimension(t, dims, sizes, name);
+  if (dims.size() > 1) {
+    const Joined joined = join(graph, t, offsets, dims, sizes, prog, name);
+    std::vector<std::size_t> shape = t.shape();
+    for (std::size_t d : dims)
+      shape[d] = 1;
+    shape.insert(shape.begin(), offsets.dim(0));
+    return multiSlice(graph, joined.rows, joined.offsets, {0}, {1}, prog, plan, options, name).reshape(shape);
+  }
+  check(t, dims, sizes, name);
+  const std::size_t dimension = dims[0];
   checkOffsets(offsets, name);
   const Tensor table = asTable(t, dimension), flatOffsets = asOffsets(offsets, name);
   const std::size_t n = flatOffsets.numElements();

@@ -44,14 +44,20 @@ void turn(std::vector<std::vector<Interval>> &mapping, unsigned offset, bool asc
 
 } // namespace
 
-std::vector<std::vector<Interval>> calcLinearTileMapping(const Graph &graph, std::vector<std::size_t> shape, unsigned minElementsPerTile,
-                                                         unsigned grainSize, unsigned offset, bool ascendingOrder) {
+std::vector<std::vector<Interval>> calcLinearTileMapping(const poplar::Target &target, std::vector<std::size_t> shape,
+                                                         unsigned minElementsPerTile, unsigned grainSize, unsigned offset,
+                                                         bool ascendingOrder) {
   std::size_t elements = 1;
   for (std::size_t d : shape)
     elements *= d;
-  auto mapping = linear(graph.getTarget().getNumTiles(), elements, minElementsPerTile, grainSize);
+  auto mapping = linear(target.getNumTiles(), elements, minElementsPerTile, grainSize);
   turn(mapping, offset, ascendingOrder);
   return mapping;
+}
+
+std::vector<std::vector<Interval>> calcLinearTileMapping(const Graph &graph, std::vector<std::size_t> shape, unsigned minElementsPerTile,
+                                                         unsigned grainSize, unsigned offset, bool ascendingOrder) {
+  return calcLinearTileMapping(graph.getTarget(), std::move(shape), minElementsPerTile, grainSize, offset, ascendingOrder);
 }
 
 std::vector<std::vector<Interval>> calcLinearTileMapping(const Graph &graph, const Tensor &tensor, unsigned offset, bool ascendingOrder) {
@@ -70,6 +76,11 @@ void mapTensorLinearly(Graph &graph, const Tensor &tensor) { mapTensorLinearlyWi
 
 void mapTensorLinearlyWithOffset(Graph &graph, const Tensor &tensor, unsigned offset, bool ascendingOrder) {
   graph.setTileMapping(tensor, calcLinearTileMapping(graph, tensor, offset, ascendingOrder));
+}
+
+void mapTensorLinearlyWithOffset(Graph &graph, const Tensor &tensor, unsigned minElementsPerTile, unsigned grainSize, unsigned offset,
+                                 bool ascendingOrder) {
+  mapTensorLinearly(graph, tensor, minElementsPerTile, grainSize, offset, ascendingOrder);
 }
 
 unsigned getTileImbalance(const Graph::TileToTensorMapping &mapping, unsigned minElementsPerTile, unsigned grainSize) {

@@ -61,11 +61,26 @@ SECOND_ORDER = neuron(
     equations="a = alpha*a + i\nv = beta*v + a / 2",
     output="v",
 )
+GATED = neuron(
+    "gated",
+    states={"v": 0.0},
+    params={"beta": 0.9},
+    equations="u = beta*v + i\ny = min(max(sign(u - 0.2), 0), 1)\nv = u*(1 - y)",
+    output="y",
+)
 WINDOWS = {
     "open": parse_surrogate("fast_sigmoid:25").windowed(-0.3),
     "boxcar": parse_surrogate("boxcar:0.5"),
     "none": parse_surrogate("boxcar:1,0"),
 }
+
+
+def test_an_output_may_be_what_the_backward_pass_reads():
+    program = lower(of_model(np.random.default_rng(3), GATED), loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2))
+    kernel = program.populations[0].kernel
+    assert set(kernel.saved) & set(kernel.outputs)
+    with opened(program) as engine:
+        assert_same_training(engine, program, updates=3)
 
 
 @pytest.mark.parametrize("surrogate", WINDOWS)

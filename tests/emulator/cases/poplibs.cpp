@@ -16,9 +16,13 @@
 #include <popops/Fill.hpp>
 #include <popops/Gather.hpp>
 #include <popops/Loop.hpp>
+#include <popops/NaN.hpp>
+#include <popops/Rearrange.hpp>
 #include <popops/Reduce.hpp>
 #include <popops/ScaledAdd.hpp>
+#include <popops/SelectScalarFromRows.hpp>
 #include <popops/TopK.hpp>
+#include <popops/UpdateScalarInRows.hpp>
 #include <popops/Zero.hpp>
 #include <popops/codelets.hpp>
 #include <poprand/RandomGen.hpp>
@@ -204,6 +208,19 @@ void slices() {
   const Tensor v = popops::cast(w.graph, t, FLOAT, w.prog), m = w.input({3, 1, 4, 3}), scale = w.input({1});
   popops::multiUpdateAdd(w.graph, v, m, rows.expand({1}), scale, {0}, {1}, w.prog);
   w.show("updateAdd", v);
+  // Elements of the last two dimensions at once, in another order than theirs.
+  const Tensor places = w.constant({2, 3, 0, 1, 2, 3}, UNSIGNED_INT).reshape({3, 2});
+  const Tensor points = popops::multiSlice(w.graph, t, places, {2, 1}, {1, 1}, w.prog);
+  w.show("points", points);
+  const Tensor x = popops::cast(w.graph, t, FLOAT, w.prog);
+  popops::multiUpdateAdd(w.graph, x, points, places, scale, {2, 1}, {1, 1}, w.prog);
+  w.show("pointsAdd", x);
+  const Tensor table = t.reshape({6, 12}), columns = w.constant({3, 11, 0, -1, 12, 5}, UNSIGNED_INT);
+  w.show("scalars", popops::selectScalarFromRows(w.graph, table, columns, w.prog));
+  const Tensor y = popops::cast(w.graph, table, FLOAT, w.prog);
+  popops::updateScalarInRows(w.graph, y, columns, w.prog);
+  w.show("scalarsLess", y);
+  w.show("transposed", popops::rearrange::partialTranspose(w.graph, t, w.prog));
   w.run();
 }
 
@@ -217,6 +234,12 @@ void loops() {
     return body;
   }));
   w.show("sum", sum);
+  const Tensor rounds = w.graph.addVariable(INT, {}, VariableMappingMethod::LINEAR, "rounds");
+  popops::zero(w.graph, rounds, w.prog);
+  Sequence round;
+  popops::addInPlace(w.graph, rounds, 1, round);
+  w.prog.add(popops::countedForLoop(w.graph, 10, -1, -3, round));
+  w.show("rounds", rounds);
   w.run();
 }
 
@@ -237,6 +260,17 @@ void networks() {
   const auto top = popops::topKWithPermutation(w.graph, w.prog, x, popops::TopKParams(2, true, popops::SortOrder::DESCENDING));
   w.show("top", top.first);
   w.show("topAt", top.second);
+  Tensor bestAt;
+  w.show("best", popnn::topK(w.graph, x, bestAt, 2, true, w.prog));
+  w.show("bestAt", bestAt);
+  const auto most = popnn::maxAndArgMax(w.graph, x, w.prog), least = popnn::minAndArgMin(w.graph, x, w.prog);
+  w.show("most", poplar::concat(most.first, least.first));
+  w.show("mostAt", poplar::concat(most.second, least.second));
+  const Tensor infinite = popops::div(w.graph, x, 0.f, w.prog), none = popops::sub(w.graph, infinite, infinite, w.prog);
+  Tensor found = popops::hasNaN(w.graph, infinite, w.prog).expand({0});
+  for (const Tensor &t : {popops::hasNaN(w.graph, none, w.prog), popops::hasNaNOrInf(w.graph, infinite, w.prog), popops::hasNaNOrInf(w.graph, x, w.prog)})
+    found = poplar::concat(found, t.expand({0}));
+  w.show("found", popops::cast(w.graph, found, INT, w.prog));
   const Tensor hot = w.graph.addVariable(INT, {3, 4}, VariableMappingMethod::LINEAR, "hot");
   popops::encodeOneHot(w.graph, labels, hot, w.prog);
   w.show("hot", hot);

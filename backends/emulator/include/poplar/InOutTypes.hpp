@@ -30,7 +30,7 @@ public:
 
 protected:
   T *data_;
-  std::uint32_t count_;
+  std::uint64_t count_; // no type that a codelet writes: sizes need not be read again after a store
 };
 
 /// A list of vectors; a row knows its size.
@@ -46,7 +46,7 @@ public:
 
 protected:
   Row *rows_;
-  std::uint32_t count_;
+  std::uint64_t count_; // no type that a codelet writes: sizes need not be read again after a store
 };
 
 namespace detail {
@@ -60,7 +60,7 @@ public:
 
 protected:
   T *data_;
-  std::uint32_t count_;
+  std::uint64_t count_; // no type that a codelet writes: sizes need not be read again after a store
 };
 } // namespace detail
 

@@ -1,9 +1,13 @@
 #ifndef SNNC_POPLAR_TARGET_TYPE_HPP
 #define SNNC_POPLAR_TARGET_TYPE_HPP
 
+#include <string>
+
 namespace poplar {
 
 enum class TargetType { IPU, IPU_MODEL, CPU };
+
+inline std::string toString(const TargetType &type) { return type == TargetType::IPU ? "IPU" : type == TargetType::CPU ? "CPU" : "IPU_MODEL"; }
 
 } // namespace poplar
 

@@ -1,5 +1,7 @@
 #ifndef SNNC_POPNN_LOSS_HPP
 #define SNNC_POPNN_LOSS_HPP
+#include <utility>
+
 #include <poplar/Graph.hpp>
 #include <poplar/Program.hpp>
 namespace popnn {
@@ -15,5 +17,13 @@ poplar::program::Program calcLoss(poplar::Graph &graph, const poplar::Tensor &mo
 /// The place of the greatest (least) element of each row, UNSIGNED_INT.
 poplar::Tensor argMax(poplar::Graph &graph, const poplar::Tensor &input, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
 poplar::Tensor argMin(poplar::Graph &graph, const poplar::Tensor &input, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
+/// The greatest (least) element of each row, and its place.
+std::pair<poplar::Tensor, poplar::Tensor> maxAndArgMax(poplar::Graph &graph, const poplar::Tensor &input, poplar::program::Sequence &prog,
+                                                       const poplar::DebugContext &context = {});
+std::pair<poplar::Tensor, poplar::Tensor> minAndArgMin(poplar::Graph &graph, const poplar::Tensor &input, poplar::program::Sequence &prog,
+                                                       const poplar::DebugContext &context = {});
+/// The K greatest of each row, greatest first; `indices` becomes their places.
+poplar::Tensor topK(poplar::Graph &graph, const poplar::Tensor &input, poplar::Tensor &indices, unsigned K, bool sort,
+                    poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
 } // namespace popnn
 #endif

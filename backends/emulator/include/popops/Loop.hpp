@@ -21,6 +21,9 @@ poplar::program::Sequence countedLoop(poplar::Graph &graph, std::size_t count, c
 /// The same with the caller's counter.
 poplar::program::Sequence countedForLoop(poplar::Graph &graph, const poplar::Tensor &counter, int initialCount, int countTo, int step,
                                          const poplar::program::Program &body, const poplar::DebugContext &context = {});
+/// With a counter of its own, which the body does not see.
+poplar::program::Sequence countedForLoop(poplar::Graph &graph, int initialCount, int countTo, int step, const poplar::program::Program &body,
+                                         const poplar::DebugContext &context = {});
 poplar::Tensor addForLoopCounterVertex(poplar::Graph &graph, const poplar::Tensor &count, const poplar::Tensor &countLimit, int countStep,
                                        unsigned tile, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
 

@@ -14,6 +14,9 @@ namespace poputil {
 std::vector<std::vector<poplar::Interval>> calcLinearTileMapping(const poplar::Graph &graph, std::vector<std::size_t> shape,
                                                                  unsigned minElementsPerTile, unsigned grainSize, unsigned offset = 0,
                                                                  bool ascendingOrder = true);
+std::vector<std::vector<poplar::Interval>> calcLinearTileMapping(const poplar::Target &target, std::vector<std::size_t> shape,
+                                                                 unsigned minElementsPerTile, unsigned grainSize, unsigned offset = 0,
+                                                                 bool ascendingOrder = true);
 /// With at least 128 bytes on a tile and grains of 8 bytes.
 std::vector<std::vector<poplar::Interval>> calcLinearTileMapping(const poplar::Graph &graph, const poplar::Tensor &tensor,
                                                                  unsigned offset = 0, bool ascendingOrder = true);
@@ -22,6 +25,8 @@ void mapTensorLinearly(poplar::Graph &graph, const poplar::Tensor &tensor, unsig
 void mapTensorLinearly(poplar::Graph &graph, const poplar::Tensor &tensor);
 /// Elements without a tile get one.
 void mapTensorLinearlyWithOffset(poplar::Graph &graph, const poplar::Tensor &tensor, unsigned offset, bool ascendingOrder = true);
+void mapTensorLinearlyWithOffset(poplar::Graph &graph, const poplar::Tensor &tensor, unsigned minElementsPerTile, unsigned grainSize,
+                                 unsigned offset, bool ascendingOrder = true);
 /// The difference of the most and the fewest elements on a tile.
 unsigned getTileImbalance(const poplar::Graph::TileToTensorMapping &mapping, unsigned minElementsPerTile = 0, unsigned grainSize = 1);
 unsigned getTileImbalance(const poplar::Graph &graph, const poplar::Tensor &tensor, unsigned minElementsPerTile = 0,

@@ -1,0 +1,104 @@
+"""Which layers run a block of steps ahead of those behind them, so that the weights between the two are read once a block.
+
+Weights that no near cache holds cost more to read than to add. What a layer sends on does not come back from the layers behind it unless a
+loop leads there, so it may run a block of steps before the next one begins; backwards the next one runs its block first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import networkx as nx
+
+from snnc.backends.cpu.storage import Storage, is_maximum
+from snnc.compiler.step_operations import Arrival, BackwardOp, Dense, Fill, ForwardOp, NeuronAdjoint, NeuronStep, Record, RecordAdjoint
+from snnc.compiler.step_program import StepProgram
+
+HEAVY: Final = 1 << 19
+"""Bytes of a weight from which on it is worth while to read it once a block: half of a second cache."""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Populations in the order in which a block of steps runs them.
+
+    Attributes
+    ----------
+    owner
+        Population of each current and output.
+    level
+        Stage of each population; inputs have none.
+    forward, backward
+        Dense connections whose products are formed for a block of steps at once: forward, and those of the adjoint.
+    """
+
+    owner: Mapping[str, str]
+    level: Mapping[str, int]
+    forward: frozenset[str]
+    backward: frozenset[str]
+
+    @property
+    def count(self) -> int:
+        """How many stages there are."""
+        return 1 + max(self.level.values(), default=0)
+
+    def filled(self, program: StepProgram) -> frozenset[str]:
+        """Return the currents that such products are added to: rows of a block."""
+        return frozenset(op.target for op in program.forward if isinstance(op, Dense) and op.connection in self.forward)
+
+    def of(self, op: ForwardOp | BackwardOp) -> int:
+        """Stage whose steps run `op`."""
+        match op:
+            case NeuronStep() | NeuronAdjoint():
+                return self.level[op.population]
+            case Record() | RecordAdjoint():
+                return self.level.get(self.owner.get(op.source.buffer, ""), 0)
+        return self.level[self.owner[op.target]]
+
+
+def stages_of(storage: Storage, apart: Callable[[ForwardOp], bool]) -> Stages:
+    """Return the stages of `storage.program`; `apart`: operations that do not run step by step in training."""
+    program = storage.program
+    owner = _owners(program)
+    arrivals = [op for op in program.forward if not isinstance(op, Fill | NeuronStep | Record)]
+    heavy = {op.connection for op in arrivals if isinstance(op, Dense) and not apart(op) and _bytes(op, program) > HEAVY}
+    given = frozenset(op.connection for op in arrivals if op.connection in heavy and op.source.buffer not in owner)
+    level = _levels(program, owner, arrivals, heavy)
+    between = [op for op in arrivals if op.source.buffer in owner and level[owner[op.source.buffer]] < level[owner[op.target]]]
+    # Lists are kept of all steps, rows of few; what is forgotten where a gradient is cut stands in the buffers of one step.
+    if program.truncate or any(is_maximum(op) or not storage.kept(op.source.buffer).listed for op in between):
+        return Stages(owner, dict.fromkeys(level, 0), given, frozenset())
+    ahead = frozenset(op.connection for op in between if op.connection in heavy)
+    return Stages(owner, level, given | ahead, ahead)
+
+
+def _owners(program: StepProgram) -> dict[str, str]:
+    steps = [op for op in program.forward if isinstance(op, NeuronStep)]
+    return {buffer: op.population for op in steps for buffer in (*op.currents, *op.outputs)}
+
+
+def _bytes(op: Dense, program: StepProgram) -> int:
+    return 4 * math.prod(program.buffers[op.weight].shape)
+
+
+def _levels(program: StepProgram, owner: Mapping[str, str], arrivals: Sequence[Arrival], heavy: set[str]) -> dict[str, int]:
+    """Return for each population how many heavy connections, at most, lie in a row in front of it; those in loops do not count."""
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(p.id for p in program.populations)
+    pairs = [(owner[op.source.buffer], owner[op.target], op.connection in heavy) for op in arrivals if op.source.buffer in owner]
+    graph.add_edges_from((sender, receiver) for sender, receiver, _ in pairs)
+    costly = {(sender, receiver) for sender, receiver, is_heavy in pairs if is_heavy}
+    level: dict[str, int] = {}
+    for loop in _in_order(graph):
+        before = [level[u] + ((u, v) in costly) for v in loop for u in graph.predecessors(v) if u not in loop]
+        level |= dict.fromkeys(loop, max(before, default=0))
+    return level
+
+
+def _in_order(graph: nx.DiGraph[str]) -> list[frozenset[str]]:
+    """Return the strongly connected parts, senders first."""
+    parts = nx.condensation(graph)
+    return [frozenset(parts.nodes[n]["members"]) for n in nx.topological_sort(parts)]

@@ -1,0 +1,10 @@
+#ifndef SNNC_POPOPS_UPDATE_SCALAR_IN_ROWS_HPP
+#define SNNC_POPOPS_UPDATE_SCALAR_IN_ROWS_HPP
+#include <poplar/Graph.hpp>
+#include <poplar/Program.hpp>
+namespace popops {
+/// params[i, indices[i]] -= 1, in place; nothing where the index is no column (as MASKED_LABEL_CODE).
+void updateScalarInRows(poplar::Graph &graph, const poplar::Tensor &params, const poplar::Tensor &indices, poplar::program::Sequence &prog,
+                        const poplar::DebugContext &context = {});
+} // namespace popops
+#endif
