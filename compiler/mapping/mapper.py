@@ -39,7 +39,7 @@ Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
 FAR: Final = 1.5
 """Ways whose best placement is slower by this factor are given up before local search."""
 MANY: Final = 20_000
-"""Populations, times tiles of the chips in use, up to which some are tried with weight gradients dealt over workers; of more, all or none."""
+"""Populations, times tiles of the chips in use, up to which some are tried with dealt weight gradients; of more, all or none."""
 CLOSE: Final = 1.05
 """Of two ways that share placements, the slower one goes to local search only when it is not slower by this factor."""
 MOST_FLIPS: Final = 8
@@ -278,7 +278,8 @@ def _refined(found: list[Search], request: Request, effort: int) -> Search:
     """The fastest search after local search."""
     others = [*found, *_other_ways(min(found, key=Search.cycles), request.gradients)]
     both = _both_ways(_promising(others), request)
-    free = request.dealt is None and request.network.training
+    # Estimates of tables are settled among many placements of one search, which those that are dealt do not have.
+    free = request.dealt is None and request.network.training and not request.network.indexed
     close = CLOSE * min(search.cycles() for search in both)
     both += [dealt for search in _promising(both) if free and search.cycles() <= close for dealt in _dealt(search)]
     fastest = min((search.refine(effort) for search in _promising(both)), key=Search.cycles)
@@ -299,7 +300,7 @@ def _dealt(search: Search) -> Iterator[Search]:
     spans = {layer.id: backward_cycles(replace(layout, problem=problem), layer) for layer in able}
     able.sort(key=lambda layer: -spans[layer.id])
     small = layout.placement.chips * problem.target.tiles_per_chip * len(problem.network.layers) <= MANY
-    for number in sorted({*(1 << k for k in range(len(able).bit_length())), len(able)}) if small else (len(able),):
+    for number in sorted({0, *(1 << k for k in range(len(able).bit_length())), len(able)}) if small else (0, len(able)):
         dealt = [layer.id for layer in able[:number]]
         if set(dealt) != search.problem.dealt:
             costs = network_costs(problem.network, dealt)
