@@ -19,7 +19,7 @@ for folder in map(Path, sys.argv[2:]):
     random = np.random.default_rng(0)
 
     def draw(engine=engine, random=random):
-        shapes = {i["tensor"]: engine.session.tensors[i["tensor"]].shape for i in engine.description["inputs"]}
+        shapes = {i["tensor"]: (1,) * i["static"] + engine.session.tensors[i["tensor"]].shape for i in engine.description["inputs"]}
         inputs = {name: (random.random(shape) < 0.4).astype(np.float32) for name, shape in shapes.items()}
         return inputs, random.integers(0, 2, engine.batch)
 
