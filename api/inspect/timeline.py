@@ -95,12 +95,14 @@ def parts(plan: Plan, emulated: Emulated | None = None) -> tuple[Row, ...]:
     """Return a row for each part with one run of each of its phases; heads are the phases."""
     rows = []
     for part, phases in groupby(plan.phases, key=lambda p: p.part):
-        cursor, heads, spans, runs = 0.0, list[Span](), list[Span](), 1
-        for phase in phases:
+        cursor, heads, spans, mine = 0.0, list[Span](), list[Span](), list(phases)
+        for phase in mine:
             found, stop = _phase(phase, cursor, 1, emulated)
             heads.append(Span(phase.name, "", cursor, stop - cursor, phase.runs))
             spans += found
-            cursor, runs = stop, max(runs, phase.runs)
+            cursor = stop
+        # Neurons compute once an iteration; further windows and decisions may come more often.
+        runs = next((phase.runs for phase in mine if phase.name == f"{part}: neurons"), max(phase.runs for phase in mine))
         rows.append(Row(f"{part}: one iteration of {runs:,}" if runs > 1 else part, tuple(heads), tuple(spans), cursor))
     return tuple(rows)
 

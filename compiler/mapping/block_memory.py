@@ -43,13 +43,16 @@ def block_bytes(
     floats["weights", "copies of weights"] = copies * neurons
     floats["optimiser", "always"] = problem.network.moments * ceil_div(learned * neurons, cut.replicas)
     # The first of a group's gradients is what the host sees; it takes up the others.
-    floats["gradients", "always"] = learned * neurons + shares * learned_scalars(layer) * groups
+    sent = floats.pop(("gradients", "sent"), 0)
+    floats["gradients", "always"] = learned * neurons + shares * learned_scalars(layer) * groups + sent
     floats["gradients", "private gradients" if cut.replicas > 1 else "gradients"] = (shares - 1) * learned * neurons
     floats["gradients", "backward"] = floats.get(("gradients", "backward"), 0) + samples * partials * groups
     found: dict[Kept, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
     masks = masks_bytes(problem, layer, cut, neurons, samples)
-    shown: Kept = ("history", "always" if problem.segment else "forward")
-    found[shown] = found[shown] + masks * (1 + (problem.fused is not None))
+    # Relays look at what was sent before neurons of the first iteration overwrite it, and the copies that they look at are made before.
+    found["history", "always"] = found["history", "always"] + masks
+    copied: Kept = ("history", "always" if problem.segment else "forward")
+    found[copied] = found[copied] + masks * (problem.fused is not None)
     found["history", "sequence"] = found["history", "sequence"] + masks * problem.segments.boundaries_sent
     parts = [indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups))]
     parts += [owned_estimate(problem, layer, neurons, cut.replicas)] if owned else []
@@ -86,13 +89,13 @@ def _states(problem: Problem, layer: Layer) -> dict[Kept, int]:
     history, saved = (len(kernel.history), len(kernel.saved)) if layer.gradient else (0, 0)
     # Gathered windows are added to currents that the step before set to zero.
     limited = any(problem.bus[problem.bus_of[link.id]] in problem.limited() for link in layer.incoming)
-    # Boundaries are brought back into states and what was sent, which are live from one segment to the next.
+    # Boundaries are brought back into states, which are live from one segment to the next; what is sent is read before it is overwritten.
     again = problem.segment > 0
     kept = (segments.steps_kept + 1) * history + segments.steps_kept * saved + segments.boundaries_sent * sent
     found: dict[Kept, int] = {
-        ("history", "always"): max(1, segments.boundaries) * states + again * sent,
+        ("history", "always"): max(1, segments.boundaries) * states + sent,
         ("history", "sequence"): kept + again * (states - history),
-        ("history", "forward"): (1 - again) * (states - history + sent),
+        ("history", "forward"): (1 - again) * (states - history),
     }
     current: Kept = ("history", "always" if limited else "currents")
     return found | {current: found.get(current, 0) + len(kernel.inputs)}
@@ -104,7 +107,12 @@ def _adjoints(problem: Problem, layer: Layer) -> dict[Kept, int]:
         return {}
     rings = sum(problem.ring_slots(source) for source in layer.sent)
     sent = len({link.port for link in layer.incoming if link.input_gradient and not problem.returns(link)})
-    return {("gradients", "backward"): len(layer.kernel.states) + rings + sent, ("gradients", "deltas"): len(layer.kernel.inputs)}
+    # Sources read deltas before targets overwrite them in the first iteration.
+    return {
+        ("gradients", "sent"): sent,
+        ("gradients", "backward"): len(layer.kernel.states) + rings,
+        ("gradients", "deltas"): len(layer.kernel.inputs),
+    }
 
 
 def received_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any) -> dict[str, Any]:

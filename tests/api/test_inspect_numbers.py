@@ -187,6 +187,13 @@ def test_emulated_memory_is_read_by_superstep_of_the_last_program() -> None:
         read_profile(hand(), {"steps": [], "memory_over_time": [{"program": 0, "name": "F2"}]})
 
 
+def test_decisions_about_further_windows_are_no_iterations() -> None:
+    plan = hand()
+    neurons = replace(plan.phases[0], name="forward: neurons")
+    often = replace(neurons, name="forward: decisions", runs=2 * neurons.runs)
+    assert parts(replace(plan, phases=(often, neurons)))[0].title == f"forward: one iteration of {neurons.runs}"
+
+
 def test_the_timeline_adds_up_to_the_plan() -> None:
     plan = hand()
     whole = whole_step(plan)

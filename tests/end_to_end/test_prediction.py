@@ -133,7 +133,7 @@ def test_the_predicted_fullest_tile_is_within_five_per_cent_of_the_emulated_one(
     assert of_vertices.sum() == pytest.approx(fields.sum(), rel=0.1)
 
 
-@pytest.mark.parametrize(("make", "tiles", "chips"), [(recurrent, 24, 1), (deep, 40, 2), (deep, 4, 1)])
+@pytest.mark.parametrize(("make", "tiles", "chips"), [(recurrent, 24, 1), (deep, 40, 2), (deep, 4, 1), (sparse, 60, 1)])
 def test_what_is_live_in_each_superstep_is_predicted_within_five_per_cent(make, tiles, chips):
     plan, emulated = predicted_and_emulated(make, tiles, chips)
     points = emulated["memory_over_time"]
