@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -29,6 +30,12 @@ from snnc.errors import CommandLineError, InternalError, MemoryShortError, Outpu
 
 INTERRUPTED: Final = 130
 """Exit code after Ctrl-C, as shells give it."""
+
+_SURROUNDINGS: Final = frozenset(
+    {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS}  # a path
+    | {errno.ENOSPC, errno.EDQUOT, errno.EMFILE}  # too much of something
+)
+"""What files and folders do to snnc, and not snnc to itself."""
 
 _CLICK: Final[type[Exception]] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
@@ -117,5 +124,7 @@ def _as_snnc_error(error: Exception) -> SnncError:
         return MemoryShortError("this machine has too little memory for that; use a smaller batch or fewer steps.")
     if isinstance(error, OSError) and error.filename is None and error.errno is not None:
         return OutputFileError(f"the output cannot be written: {(error.strerror or str(error)).lower()}.")
+    if isinstance(error, OSError) and error.errno in _SURROUNDINGS:
+        return OutputFileError(f"{str(error.filename)[:200]!r} cannot be used: {(error.strerror or str(error)).lower()}.")
     text = " ".join(str(error).split())[:200]
     return InternalError(f"internal error in snnc itself ({type(error).__name__}: {text}); please report it. SNNC_DEBUG=1 shows more.")

@@ -30,7 +30,7 @@ def examine() -> list[Finding]:
         _poplar(),
         _package("poptorch", "training beside PyTorch on IPUs", "comes with the Poplar SDK, https://www.graphcore.ai/downloads"),
         _package("torch", "needed only to train in PyTorch and export models", "pip install torch"),
-        _package("onnxruntime", "needed only by the tests", "pip install onnxruntime"),
+        _package("onnxruntime", "needed only by snnc verify of ONNX files and by tests", "pip install onnxruntime"),
         Finding("cores", True, str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())),
         _memory(),
     ]

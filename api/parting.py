@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -38,8 +38,9 @@ MOST_CONNECTIONS: Final = 128
 """Connections of a network in parts: each takes time to plan, and code on every tile that it reaches."""
 ASSUMED: Final = 0.05
 """Spikes a neuron and step where nothing is known, as :mod:`snnc.compiler.mapping.capacity` assumes."""
+Way = TypeVar("Way")
 PLANNED: Final = 2
-"""Numbers of parts that are planned in full, those with the fastest quick looks."""
+"""Ways that are planned in full, those with the fastest quick looks."""
 CLOSE: Final = 1.15
 """Of these, such as take no longer than the fastest by more than this factor."""
 Mapper: TypeAlias = Callable[..., Plan]
@@ -159,12 +160,17 @@ def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) ->
         return _map(parter, mapper, _wanted(parter, wanted))
     if wanted == 1 or parter.candidates is None:
         return Mapped(whole())
-    looks = sorted(_looks(parter, mapper, chips), key=lambda look: look[0])
-    if not math.isfinite(looks[0][0]):
-        return Mapped(whole())
-    # A quick look may have the order wrong: it knows no local search and no windows that hold less than everything.
-    worth = [parts for cycles, parts in looks[:PLANNED] if cycles <= CLOSE * looks[0][0]]
-    return min((Mapped(whole()) if p is None else _map(parter, mapper, p) for p in worth), key=lambda found: found.plan.cycles)
+    worth = worth_planning(_looks(parter, mapper, chips))
+    return min((Mapped(whole()) if p is None else _map(parter, mapper, p) for p in worth or [None]), key=lambda found: found.plan.cycles)
+
+
+def worth_planning(looks: Iterable[tuple[float, Way]]) -> list[Way]:
+    """Return the ways whose quick looks are fastest, those that do not fit left out.
+
+    A quick look may have the order wrong: it knows no local search and no windows that hold less than everything.
+    """
+    found = sorted(looks, key=lambda look: look[0])
+    return [way for cycles, way in found[:PLANNED] if cycles < math.inf and cycles <= CLOSE * found[0][0]]
 
 
 def _looks(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, Parts | None]]:
@@ -258,8 +264,9 @@ def _counts_of_parts(parts: Parts, counts: Mapping[str, Array], rates: Mapping[s
         mine = {name: place.index for name, place in parts.between.buffers.items() if place.whole == of}
         cut = {name: index for name, index in mine.items() if index is not None}
         found.update({name: counted for name in mine if name not in cut})
-        rate = rates.get(of, np.ones(math.prod(parts.between.whole.buffers[of].shape)))
-        share = np.array([float(rate[index].sum()) for index in cut.values()]) / max(float(rate.sum()), 1e-30)
+        rate = np.asarray(rates.get(of, np.ones(math.prod(parts.between.whole.buffers[of].shape))), dtype=np.float64)
+        share = np.array([rate[index].sum() for index in cut.values()]) / max(rate.sum(), 1e-30)
+        share = share / max(share.sum(), 1.0)  # sums in another order may be larger
         dealt = random.multinomial(counted, [*share, max(0.0, 1.0 - share.sum())])  # the last: neurons that no part sends
         found.update({name: np.minimum(dealt[..., n], len(index)) for n, (name, index) in enumerate(cut.items())})
     return found

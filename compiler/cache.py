@@ -3,12 +3,44 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
 def cache_dir() -> Path:
-    """Return the folder that holds made things, which is made where it is missing: ``$SNNC_CACHE``, else ``~/.cache/snnc``."""
+    """Return the folder that holds made things, which is made where it is missing: ``$SNNC_CACHE``, else ``~/.cache/snnc``.
+
+    Raises
+    ------
+    CacheFolderError
+        It cannot be made.
+    """
     chosen = os.environ.get("SNNC_CACHE")
     folder = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "snnc"
-    folder.mkdir(parents=True, exist_ok=True)
+    with keeping(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+@contextmanager
+def keeping(folder: Path) -> Iterator[None]:
+    """Tell what to do where `folder`, or something in it, cannot be written.
+
+    Raises
+    ------
+    CacheFolderError
+        In place of any OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        from snnc.compiler.errors import CacheFolderError
+
+        copied = isinstance(error, shutil.Error) and isinstance(error.args[0], list)
+        reason = error.args[0][0][-1] if copied else error.strerror or str(error)
+        raise CacheFolderError(
+            f"snnc keeps what it builds in {str(folder)!r}, which cannot be written: {reason}; make room there, or name another folder: "
+            "SNNC_CACHE=FOLDER."
+        ) from None

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from snnc.compiler.cache import cache_dir
-from snnc.compiler.errors import EquationError
+from snnc.compiler.errors import CacheFolderError, EquationError
 from snnc.compiler.expression import Assignment, parse_assignments, to_text
 from snnc.compiler.kernel import Kernel
 from snnc.compiler.neuron import NeuronModel
@@ -47,7 +47,7 @@ def derived_once(
     try:
         path = cache_dir() / "kernels" / f"{_key(model, surrogate, learnable, ports)}.json"
         known = _read(path)
-    except OSError:
+    except (OSError, CacheFolderError):
         return derive()
     if known is None:
         known = derive()

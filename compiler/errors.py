@@ -215,3 +215,9 @@ class GraphDataError(SnncError):
     """The description of a network, in a project folder or among a model file's metadata, is damaged or of another format."""
 
     code = "SNNC-E027"
+
+
+class CacheFolderError(SnncError):
+    """The folder for what snnc builds cannot be written."""
+
+    code = "SNNC-E028"

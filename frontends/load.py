@@ -8,6 +8,7 @@ from typing import Final
 from snnc.compiler.graph import Graph
 from snnc.frontends.onnx.errors import UnreadableFileError
 from snnc.frontends.onnx.load import load_onnx
+from snnc.frontends.onnx.reader import size_of
 
 _HDF5: Final = b"\x89HDF\r\n\x1a\n"
 
@@ -50,6 +51,7 @@ def is_nir(path: Path) -> bool:
         It cannot be read.
     """
     try:
+        size_of(path)
         with path.open("rb") as file:
             head = file.read(len(_HDF5))
     except OSError as error:

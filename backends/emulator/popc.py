@@ -91,7 +91,10 @@ def _build(source: Path, folder: Path, command: Sequence[str], library: Path, cl
 
     types = vertex_types(output)
     if not types:
-        raise BuildError(f"{source.name} holds no class derived from poplar::Vertex or poplar::MultiVertex")
+        raise BuildError(
+            f"{source.name} holds no class derived from poplar::Vertex or poplar::MultiVertex that can run; "
+            "a template makes one where it is instantiated, as in: template class Scale<float>;"
+        )
     lines = ["popc\t1", "library\tcodelets.so"]
     for vertex in types:
         lines.append("\t".join(map(str, ("vertex", vertex.name, vertex.kind, vertex.size, vertex.address, vertex.code_bytes))))

@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from snnc.backends.emulator.trim import trim
-from snnc.compiler.cache import cache_dir
+from snnc.compiler.cache import cache_dir, keeping
 
 EMULATOR = Path(__file__).resolve().parent
 
@@ -158,7 +158,7 @@ def kept(name: str, file: str, build: Callable[[Path], None]) -> Path:
         with suppress(OSError):  # the cache may be one that is only read
             os.utime(target)
         return target / file
-    with alone(target):
+    with keeping(cache), alone(target):
         if not (target / file).exists():
             _fill(target, build)
     trim(cache)
@@ -176,5 +176,6 @@ def _fill(target: Path, build: Callable[[Path], None]) -> None:
 
 def scratch_beside(target: Path) -> Path:
     """Return a new folder from which `publish` can rename to `target`."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    with keeping(target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))

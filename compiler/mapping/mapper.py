@@ -38,8 +38,8 @@ from snnc.compiler.target import Target
 Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
 FAR: Final = 1.5
 """Ways whose best placement is slower by this factor are given up before local search."""
-MOST_DEALT: Final = 6
-"""Populations whose weight gradients are dealt, at most: each more is priced once."""
+MANY: Final = 20_000
+"""Populations, times tiles of the chips in use, up to which some are tried with dealt weight gradients; of more, all or none."""
 CLOSE: Final = 1.05
 """Of two ways that share placements, the slower one goes to local search only when it is not slower by this factor."""
 MOST_FLIPS: Final = 8
@@ -278,8 +278,10 @@ def _refined(found: list[Search], request: Request, effort: int) -> Search:
     """The fastest search after local search."""
     others = [*found, *_other_ways(min(found, key=Search.cycles), request.gradients)]
     both = _both_ways(_promising(others), request)
-    free = request.dealt is None and request.network.training
-    both += [dealt for search in _promising(both) if free for dealt in _dealt(search)]
+    # Estimates of tables are settled among many placements of one search, which those that are dealt do not have.
+    free = request.dealt is None and request.network.training and not request.network.indexed
+    close = CLOSE * min(search.cycles() for search in both)
+    both += [dealt for search in _promising(both) if free and search.cycles() <= close for dealt in _dealt(search)]
     fastest = min((search.refine(effort) for search in _promising(both)), key=Search.cycles)
     last: list[Search] = [fastest, *(_dealt(fastest) if free else ())]
     return min(last, key=Search.cycles)
@@ -287,18 +289,22 @@ def _refined(found: list[Search], request: Request, effort: int) -> Search:
 
 def _dealt(search: Search) -> Iterator[Search]:
     """Lay out the best placement of a search with weight gradients dealt over workers: those of the population whose neurons and weights
-    take longest, of the two that do, and so on.
+    take longest, of the two that do, of twice as many, and so on to all.
     """
     if search.best is None:
         return
     problem, layout = replace(search.problem, dealt=frozenset()), search.best.layout
     able = [layer for layer in problem.network.layers if may_deal(problem, layer, layout.range_of(layer))]
+    if not able:
+        return
     spans = {layer.id: backward_cycles(replace(layout, problem=problem), layer) for layer in able}
     able.sort(key=lambda layer: -spans[layer.id])
-    for number in range(len(able) + 1):
-        dealt = frozenset(layer.id for layer in able[:number])
-        if dealt != search.problem.dealt and number <= MOST_DEALT:
-            yield Search(replace(problem, dealt=dealt, costs=network_costs(problem.network, dealt))).run_given([layout.placement])
+    small = layout.placement.chips * problem.target.tiles_per_chip * len(problem.network.layers) <= MANY
+    for number in sorted({0, *(1 << k for k in range(len(able).bit_length())), len(able)}) if small else (0, len(able)):
+        dealt = [layer.id for layer in able[:number]]
+        if set(dealt) != search.problem.dealt:
+            costs = network_costs(problem.network, dealt)
+            yield Search(replace(problem, dealt=frozenset(dealt), costs=costs)).run_given([layout.placement])
 
 
 def _given(found: Sequence[Search], request: Request) -> Search:

@@ -418,6 +418,8 @@ def _further(layout: Layout, part: str) -> tuple[tuple[Load, Traffic], tuple[Loa
     """Blocks read further windows; relays show the next ones."""
     read, shown = round_load(layout, part), _next_load(layout, part)
     windows = windows_to_blocks(layout, backward=part == "backward")
+    if part == "backward":
+        windows.merge(returned_to_blocks(layout, layout.problem.network.layers))
     moved = with_clock(layout, Traffic.none(layout.problem), shown.tiles)
     if part == "backward":
         add_sums_to_relays(layout, moved, layout.problem.limited(backward=True))

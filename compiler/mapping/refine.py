@@ -61,13 +61,13 @@ def placed(problem: Problem, shapes: Sequence[Shape], chips: int, copies: int) -
         if shape.first is not None:
             if shape.first + shape.tiles > group:
                 return None
-            ranges.append(lay_range(batch, layer.neurons, shape.cut, shape.width, shape.first, pairs=layer.pairs))
+            ranges.append(lay_range(batch, layer.neurons, shape.cut, shape.width, shape.first))
             continue
         if shape.chip != chip:
             if first > shape.chip * per_chip:
                 return None
             first, chip = shape.chip * per_chip, shape.chip
-        ranges.append(lay_range(batch, layer.neurons, shape.cut, shape.width, first, pairs=layer.pairs))
+        ranges.append(lay_range(batch, layer.neurons, shape.cut, shape.width, first))
         first += shape.tiles
     if first > group:
         return None
@@ -82,7 +82,7 @@ def changes(problem: Problem, shapes: Sequence[Shape], options: Sequence[Sequenc
     for index, some in enumerate(options):
         classes.setdefault(id(some), []).append(index)
     work = {index: options[index][0].weight for index in range(len(options))}
-    together = [some for some in _families(problem, options) if len({id(options[m]) for m in some}) > 1]
+    together = [some for some in _families(problem) if len({id(options[m]) for m in some}) > 1]
     for groups in (together, list(classes.values())):
         for members in sorted(groups, key=lambda found: -sum(work[m] for m in found)):
             yield from _changed(shapes, options, members)
@@ -99,7 +99,7 @@ def _changed(shapes: Sequence[Shape], options: Sequence[Sequence[Choice]], membe
         yield tuple(found)
 
 
-def _families(problem: Problem, options: Sequence[Sequence[Choice]]) -> list[list[int]]:
+def _families(problem: Problem) -> list[list[int]]:
     """Populations with irregular connections that have as good as the same size: parts of one population, in most cases."""
     found: dict[int, list[int]] = {}
     for index, layer in enumerate(problem.network.layers):

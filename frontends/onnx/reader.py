@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -33,6 +34,22 @@ _SMALL: Final = 256
 """Elements of external data that are loaded in any case."""
 
 
+def size_of(path: Path) -> int:
+    """Return the bytes of a file.
+
+    Raises
+    ------
+    UnreadableFileError
+        It is something else, which may have no end.
+    OSError
+        It is not there.
+    """
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise UnreadableFileError(f"{path} is no regular file; save the model as one.")
+    return found.st_size
+
+
 def read_model(path: Path) -> ModelProto:
     """Return the checked model of a file, external data loaded, local functions inlined.
 
@@ -42,7 +59,7 @@ def read_model(path: Path) -> ModelProto:
         Anything of the file is wrong; the error's class says what.
     """
     try:
-        size = path.stat().st_size
+        size = size_of(path)
         if size > MAX_FILE:
             raise UnreadableFileError(f"{path} holds {size:,} bytes; ONNX files end at {MAX_FILE:,}. Use external data for the weights.")
         data = path.read_bytes()

@@ -1,5 +1,6 @@
 """What is wrong with a model or a place ends in one coded line, exit code 2, and nothing is left behind."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from snnc import cli
+from snnc.compiler.cache import keeping
+from snnc.compiler.errors import CacheFolderError
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.onnx"
@@ -55,6 +58,8 @@ def poisoned(path):
         truncated,
         poisoned,
         lambda path: path.write_bytes(b""),
+        lambda path: path.symlink_to("/dev/zero"),
+        os.mkfifo,
         lambda path: path.write_bytes(bytes(range(256)) * 9),
         from_corpus("bad_truncated_half.onnx"),
         from_corpus("bad_cycle_no_delay.onnx"),
@@ -64,7 +69,7 @@ def poisoned(path):
         from_corpus("bad_zero_timesteps.onnx"),
         from_corpus("bad_nir_truncated.nir"),
     ],
-    ids=["cut", "nan", "empty", "bytes", "half", "cycle", "shapes", "nan weight", "unknown operator", "no steps", "nir"],
+    ids=["cut", "nan", "empty", "endless", "pipe", "bytes", "half", "cycle", "shapes", "nan weight", "unknown operator", "no steps", "nir"],
 )
 @pytest.mark.parametrize("command", ["check", "compile", "run"])
 def test_a_bad_model_is_one_coded_line_and_nothing_is_left(capsys, tmp_path, write, command):
@@ -85,6 +90,11 @@ def test_a_bad_model_is_one_coded_line_and_nothing_is_left(capsys, tmp_path, wri
     assert "Traceback" not in captured.err
     assert captured.out == ""
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_name_that_no_file_can_have(capsys):
+    assert cli.run_command(["check", "x" * 5000]) == 2
+    assert "cannot be used: file name too long" in capsys.readouterr().err
 
 
 def test_neurons_without_memory_are_never_taken_silently(capsys, tmp_path):
@@ -142,3 +152,23 @@ def test_no_compiler_is_told_with_exit_code_3(capsys, tmp_path, monkeypatch):
     assert cli.run_command([str(a) for a in arguments]) == 3
     assert "SNNC-E400" in capsys.readouterr().err
     assert not (tmp_path / "y.npz").exists()
+
+
+@pytest.mark.parametrize("cache", ["/proc/snnc", "/dev/null/snnc"])
+def test_a_cache_folder_that_cannot_be_written_is_told_with_the_knob(capsys, tmp_path, monkeypatch, cache):
+    monkeypatch.setenv("SNNC_CACHE", cache)
+    assert cli.run_command(["compile", str(DIGITS), "--target", "cpu", "-o", str(tmp_path / "out")]) == 0
+    np.savez(tmp_path / "x.npz", spikes=np.zeros((25, 1, 64), np.uint8))
+    capsys.readouterr()
+    arguments = ["run", tmp_path / "out", "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz"]
+    assert cli.run_command([str(a) for a in arguments]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"error: SNNC-E028: snnc keeps what it builds in '{cache}'")
+    assert "SNNC_CACHE=" in err
+    assert not (tmp_path / "y.npz").exists()
+
+
+def test_a_full_disk_under_the_cache_is_told_with_the_knob(tmp_path):
+    for error in (OSError(28, "No space left on device"), shutil.Error([("a", "b", "No space left on device")])):
+        with pytest.raises(CacheFolderError, match=f"{tmp_path}.*: No space left on device; .*SNNC_CACHE="), keeping(tmp_path):
+            raise error

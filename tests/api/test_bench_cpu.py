@@ -76,6 +76,12 @@ def check():
     return make_check(RECURRENT)
 
 
+def test_rounding_to_bfloat16_loses_nothing_of_the_weights_that_are_checked(check):
+    assert check.problem.weights["hidden1.weight"].any()
+    for name, weight in check.problem.weights.items():
+        assert not (weight.view(np.uint32) & 0xFFFF).any(), name
+
+
 def answered(check, engine, path):
     losses, gradients, weights = [], [], []
     for _ in range(UPDATES):

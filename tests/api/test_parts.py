@@ -12,7 +12,7 @@ from snnc.activity import Activity
 from snnc.benchmarks.everyday import clustered_sparse
 from snnc.compiler.parting.errors import PartsError
 from snnc.options import options
-from snnc.parting import PARTS, activity_of, load_parts, map_parts, save_parts
+from snnc.parting import PARTS, activity_of, load_parts, map_parts, save_parts, worth_planning
 from snnc.project import lowered, map_program, parter_of
 
 sys.path.append(str(Path(__file__).parents[1] / "backends"))
@@ -109,6 +109,14 @@ def test_a_project_keeps_the_order_of_neurons_whose_work_is_even(tmp_path):
         np.testing.assert_array_equal(again.parting.places[name], members)
 
 
+@pytest.mark.parametrize(
+    ("looks", "wanted"),
+    [([3.0, 1.0, 1.1], [1, 2]), ([1.2, 1.0], [1]), ([np.inf, 2.0], [1]), ([1.1, 1.05, 1.0], [2, 1]), ([np.inf, np.inf], [])],
+)
+def test_the_fastest_two_looks_are_planned_when_they_are_close(looks, wanted):
+    assert worth_planning((cycles, way) for way, cycles in enumerate(looks)) == wanted
+
+
 def test_parts_asked_for_as_one_leave_the_plan_as_it_was():
     _, _, found = tried(clustered_sparse(4, 240, 12, 1.0), "gc200", wanted=1)
     assert found.parts is None
@@ -157,6 +165,17 @@ def test_counts_of_every_step_and_sample_are_dealt_out_over_the_parts():
     for b in own:
         assert found.counts[b].mean() == pytest.approx(found.rates[b].sum(), rel=0.15)
         assert (found.counts[b] == again.counts[b]).all()
+
+
+def test_counts_stay_whole_where_neurons_only_lie_in_another_order():
+    program, whole = parter()
+    buffer = next(iter(next(p for p in program.populations if p.label == "hidden").output_buffers.values()))
+    counted, parts = np.random.default_rng(0).integers(0, 9, (20, 4)), whole.apply(whole.parting(1))
+    for seed in range(20):
+        rates = np.random.default_rng(seed).random(40).astype(np.float32)
+        given = Activity({buffer: float(rates.mean())}, {}, "measured", rates={buffer: rates}, counts={buffer: counted})
+        own = next(b for b, place in parts.between.buffers.items() if place.whole == buffer)
+        assert (activity_of(parts, given).counts[own] == counted).all()
 
 
 def test_busy_neurons_weigh_more():

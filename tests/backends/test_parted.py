@@ -81,7 +81,6 @@ def test_parts_compute_what_the_whole_does(parts, seed, make):
             (sparse_recurrent, 2, 2, SGD(1e-2, 0.9), {}),
             (feed_forward, 1, 4, SGD(1e-2), {}),
             (feed_forward, 2, 3, Adam(1e-2), {"surrogate": "boxcar"}),
-            (sparse_recurrent, 1, 1, Adam(1e-2), {}),
         ],
         2,
     ),

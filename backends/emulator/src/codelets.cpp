@@ -121,7 +121,8 @@ std::string findFile(const std::string &path) {
     if (endsWith(path, ".gp") && isReadable(source))
       return source;
   }
-  throw file_load_error("codelet file '" + path + "' cannot be read");
+  throw file_load_error("codelet file '" + path + "' cannot be read: it is not in the folder where the program runs, nor in $SNNC_CODELET_PATH; " +
+                        "name it behind the host program (snnc emulate HOST.cpp " + path.substr(path.rfind('/') + 1) + ")");
 }
 
 } // namespace
