@@ -31,7 +31,7 @@ class Step:
     @property
     def executed(self) -> bool:
         """Whether it is a compute set or a copy, not only a decision."""
-        return self.vertices or self.local > 0 or any(bool(traffic.fragments.any()) for traffic in (self.traffic, *self.after))
+        return self.vertices or self.decisions == 0
 
     @property
     def vertices(self) -> bool:

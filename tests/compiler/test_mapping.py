@@ -158,8 +158,9 @@ def test_memory_of_a_hidden_tile_of_w1_is_what_a_hand_computation_gives() -> Non
     own = neurons * inputs + 1  # rows in, beta
     assert held["weights"] == 4 * own
     assert held["optimiser"] == 4 * 2 * -(-neurons * inputs // hidden.replicas)  # two moments of a replica's share
-    assert held["gradients"] == 4 * neurons * inputs  # private ones are summed
-    assert held["history"] == 4 * samples * neurons  # initial values of v
+    # Private gradients are summed; the deltas of the step before wait for a first iteration that reads them, and so do masks.
+    assert held["gradients"] == 4 * neurons * inputs + 4 * samples * neurons
+    assert held["history"] == 4 * samples * neurons + 4 * samples * len(groups)  # initial values of v; a word of bits a group
     assert held["records"] == 0
     share = sum(2 * (inputs * columns // 2 // hidden.replicas) for columns in groups.values())  # whole pairs, of the first replica
     assert held["exchange"] == 4 * share * (hidden.replicas - 1)
