@@ -52,9 +52,9 @@ def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     timeline, idle = problem.timeline, problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].idle
     base = _cycles(layout, layer, blocks, part, NOTHING)
     steps = base[:, None] - idle
-    drawn = [link for link in read_links(problem, layer, part) if is_drawn(layout, link, part)]
+    drawn = [link for link in read_links(problem, layer, part) if is_drawn(layout, link)]
     for link in drawn:
-        steps = steps + drawn_cycles(layout, link, blocks, problem.costs[f"{part}.{layer.id}"])
+        steps = steps + drawn_cycles(layout, link, blocks, problem.costs[f"{part}.{layer.id}"], backward=part == "backward")
     for bus, cycles in _per_event(layout, layer, blocks, part, base, drawn).items():
         steps = steps + cycles[:, None] * timeline.shown(problem.bus[bus], part).over(blocks.first, blocks.samples)
     for bus, cycles in _per_search(layout, layer, blocks, part, base).items():

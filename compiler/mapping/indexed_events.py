@@ -27,33 +27,37 @@ TINY: Final = 1e-9
 """Rate of values that were never seen to spike."""
 
 
-def is_drawn(layout: Layout, link: Link, part: str) -> bool:
-    """Whether the events of `link` are drawn: once tables are known, and as long as its first window shows all of them."""
+def is_drawn(layout: Layout, link: Link) -> bool:
+    """Whether the events of `link` are drawn: once tables are known."""
     if link.indexed is None or not link.events or not layout.exact:
         return False
     problem = layout.problem
     bus, where = problem.bus[problem.bus_of[link.id]], layout.range_by_id(link.target)
     columns = problem.timeline.spikes(bus.source).size
-    small = max(link.inputs, where.width * where.columns) * columns <= LARGEST
-    return small and bus not in problem.limited(backward=part == "backward")
+    return max(link.inputs, where.width * where.columns) * columns <= LARGEST
 
 
-def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost) -> Floats:
+def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, *, backward: bool) -> Floats:
     """[kinds, iterations]: worker cycles in which blocks look up what is drawn, and add up the runs that follow."""
     where = layout.range_by_id(link.target)
     prices = (cost.lookup, cost.found, cost.single, cost.run, cost.choice if link.chooses else cost.value)
-    key = ("drawn cycles", link.id, cut_key(where), prices)
-    before = layout.problem.kept.get(key, lambda: _of_groups(layout, link, prices))
+    limited = layout.problem.bus[layout.problem.bus_of[link.id]] in layout.problem.limited(backward=backward)
+    key = ("drawn cycles", link.id, cut_key(where), prices, limited and ("forward", "backward")[backward])
+    before = layout.problem.kept.get(key, lambda: _of_groups(layout, link, prices, backward=backward))
     found: Floats = before[blocks.group, :, blocks.first + blocks.samples] - before[blocks.group, :, blocks.first]
     return found
 
 
-def _of_groups(layout: Layout, link: Link, prices: tuple[int, ...]) -> Floats:
+def _of_groups(layout: Layout, link: Link, prices: tuple[int, ...], *, backward: bool) -> Floats:
     """[groups, iterations, samples + 1]: cycles of all samples in front."""
     problem, indexed = layout.problem, link.indexed
     assert indexed is not None
     tables, bus = indexed.tables("target", layout.range_by_id(link.target)), problem.bus[problem.bus_of[link.id]]
     spikes = problem.kept.get(("drawn spikes", bus.id), lambda: _drawn(problem, bus))
+    shape = problem.timeline.spikes(bus.source).shape
+    column = problem.timeline.placed(1 + np.arange(spikes.shape[1]).reshape(shape), problem.timeline.first(bus))
+    if bus in problem.limited(backward=backward):
+        spikes = _shown(problem, bus, spikes, column, backward=backward)
     lookup, *rest = prices
     walked = _walked(tables, rest) @ spikes
     low, high = tables.extent
@@ -61,11 +65,28 @@ def _of_groups(layout: Layout, link: Link, prices: tuple[int, ...]) -> Floats:
     np.cumsum(spikes.toarray(), axis=0, out=seen[1:])
     cycles = np.zeros((len(low), spikes.shape[1] + 1))  # column 0: no step
     cycles[:, 1:] = walked.toarray() + lookup * (seen[high] - seen[low])
-    shape = problem.timeline.spikes(bus.source).shape
-    column = problem.timeline.placed(1 + np.arange(spikes.shape[1]).reshape(shape), problem.timeline.first(bus))
     found: Floats = np.zeros((len(low), len(column), shape[2] + 1))
     np.cumsum(cycles[:, column], axis=2, out=found[:, :, 1:])
     return found
+
+
+def _shown(problem: Problem, bus: Bus, spikes: Any, column: Ints, *, backward: bool) -> Any:
+    """Of `spikes`, those in the window that the neurons of an iteration read, ids ascending: backward the first, forward the last.
+
+    `column`: [iterations, samples], 1 + the column that an iteration shows, or 0.
+    """
+    from scipy.sparse import csc_array
+
+    number = np.zeros(1 + spikes.shape[1], dtype=np.int64)
+    if not backward:
+        number[column] = problem.timeline.rounds(backward=False)[:, None]
+    every = csc_array(spikes)
+    every.sort_indices()
+    held = np.diff(every.indptr)
+    rank = np.arange(every.nnz) - np.repeat(every.indptr[:-1], held)
+    inside = rank // problem.timeline.room(bus, backward=backward) == np.repeat(number[1:], held)
+    of = np.repeat(np.arange(spikes.shape[1]), held)[inside]
+    return csc_array((every.data[inside], (every.indices[inside], of)), shape=spikes.shape).tocsr()
 
 
 def _walked(tables: Tables, prices: list[int]) -> Any:
