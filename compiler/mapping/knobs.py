@@ -17,7 +17,7 @@ from snnc.compiler.target_errors import UnreachableChipError
 from snnc.compiler.targets import load_target, target_names
 
 SECONDS: Final = 3.0
-"""Time for planning again; what helps is named in any case, but then from a plan made in haste."""
+"""Processor time for planning again; what helps is named in any case, but then from a plan made in haste."""
 TRIES: Final = 12
 """Plans for one number."""
 FEWEST_TRIES: Final = 4
@@ -71,7 +71,7 @@ def find_knobs(request: Request, needed: int, attempt: Attempt) -> tuple[Knob, .
     attempt
         Plans one.
     """
-    tries = _Tries(request, needed, attempt, time.monotonic() + SECONDS)
+    tries = _Tries(request, needed, attempt, time.process_time() + SECONDS)
     enough = needed - WORTH * (needed - request.target.tile_bytes)
     found: list[Turn] = []
     for turn in tries.all():
@@ -119,7 +119,7 @@ class _Tries:
     @property
     def late(self) -> bool:
         """Whether the time is over."""
-        return time.monotonic() > self.until
+        return time.process_time() > self.until
 
     def planned(self, turn: Turn) -> Turn:
         """Plan once more with full effort, when there is time."""
