@@ -25,20 +25,10 @@ from snnc.backends.poplar.engine import open_engine
 from snnc.compiler.errors import SnncError
 from snnc.compiler.mapping import make_plan
 from snnc.compiler.plan import Plan
-from snnc.inspect.profile import CODES, COUNTED
+from snnc.inspect.profile import COUNTED, read_profile
 
-STEPS_OF_PHASE: Final[Mapping[str, str]] = {
-    **CODES,
-    "forward: start": r"copy constant\d+ to first_clock$",
-    "backward: start": r"copy constant\d+ to first_clock$",
-    "forward: test for further windows": r"FD\b",
-    "forward: further windows": r"FG\b",
-    "forward: next windows": r"FN\b",
-    "backward: test for further windows": r"BD\b",
-    "backward: further windows": r"BG\b",
-    "backward: next windows": r"BN\b",
-}
-"""Phase of a plan to the steps of the emulator's profile; the first phase that fits has a step (the two starts: one each)."""
+START: Final = r"copy constant\d+ to first_clock$"
+"""Steps of the emulator's profile that are a plan's two phases ": start"."""
 MEMORY: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "variables": (("weights", "optimiser", "gradients", "history", "relays", "records"), ("variables",)),
     "exchange buffers": (("exchange",), ("exchange_buffers",)),
@@ -89,17 +79,14 @@ def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
 
 def phases(plan: Plan, steps: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, float]]]:
     """Phase -> "predicted", "emulated" -> compute, sync and exchange of all its runs in a step."""
-    decisions = sum(sum(step[name] for name in COUNTED["sync"]) for step in steps if step["kind"] == "control")
-    asked = sum(phase.name.endswith("test for further windows") for phase in plan.phases)
-    waiting, found = list(steps), {}
+    read = read_profile(plan, {"steps": steps})
+    assert read is not None
+    starts, found = iter([step for step in steps if re.match(START, step["name"])]), {}
     for phase in plan.phases:
-        mine = [step for step in waiting if re.match(STEPS_OF_PHASE.get(phase.name, "$."), step["name"])]
-        mine = mine[:1] if phase.name.endswith(": start") else mine
-        waiting = [step for step in waiting if all(step is not other for other in mine)]
-        emulated = {kind: float(sum(step[name] for step in mine for name in names)) for kind, names in COUNTED.items()}
-        emulated["sync"] += decisions / asked if phase.name.endswith("test for further windows") else 0.0
+        mine = next(starts, {}) if phase.name.endswith(": start") else {}
+        counted = {kind: float(sum(mine.get(name, 0) for name in names)) for kind, names in COUNTED.items()}
         predicted = {kind: phase.runs * float(getattr(phase, kind)) for kind in COUNTED}
-        found[phase.name] = {"predicted": predicted, "emulated": emulated}
+        found[phase.name] = {"predicted": predicted, "emulated": dict(read.phases.get(phase.name, counted))}
     return found
 
 

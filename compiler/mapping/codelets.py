@@ -120,13 +120,12 @@ def _of_tests(layout: Layout) -> Iterator[Use]:
     problem, test, root = layout.problem, layout.window_test, np.array([ROOT])
     if test is None:
         return
-    known = test.direction == "forward" and problem.training and bool(problem.limited(backward=True))
     for level in test.levels:
         yield Use(("most", "level"), problem.costs["most"], level.tile, 1, 3)
     yield Use("most", problem.costs["most"], root, 1, 3)
-    yield Use(("answer", known), problem.costs["answer"], root, 1, 4 + 2 * known)
-    yield Use("count_down", problem.costs["count_down"], root, 1 + known, 2)
-    if known:
+    yield Use(("answer", problem.known), problem.costs["answer"], root, 1, 4 + 2 * problem.known)
+    yield Use("count_down", problem.costs["count_down"], root, 1 + problem.known, 2)
+    if problem.known:
         yield Use("known", problem.costs["known"], root, 1, 5)
 
 

@@ -7,8 +7,9 @@ were counted, each by its rate, and every group is charged for those that are in
 
 from __future__ import annotations
 
+import math
 import zlib
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from snnc.compiler.mapping.network import Link
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.traffic import Layout
 
+Windows: TypeAlias = Literal["whole", "first", "last"]
+"""What neurons read of a step: all spikes, those of its first window (backward), those of its last one (forward)."""
 LARGEST: Final = 40_000_000
 """Numbers of an array that is made for this; larger connections are charged by the mean."""
 TINY: Final = 1e-9
@@ -42,22 +45,21 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
     where = layout.range_by_id(link.target)
     prices = (cost.lookup, cost.found, cost.single, cost.run, cost.choice if link.chooses else cost.value)
     limited = layout.problem.bus[layout.problem.bus_of[link.id]] in layout.problem.limited(backward=backward)
-    key = ("drawn cycles", link.id, cut_key(where), prices, limited and ("forward", "backward")[backward])
-    before = layout.problem.kept.get(key, lambda: _of_groups(layout, link, prices, backward=backward))
+    windows: Windows = "whole" if not limited else "first" if backward else "last"
+    key = ("drawn cycles", link.id, cut_key(where), prices, windows)
+    before = layout.problem.kept.get(key, lambda: _of_groups(layout, link, prices, windows))
     found: Floats = before[blocks.group, :, blocks.first + blocks.samples] - before[blocks.group, :, blocks.first]
     return found
 
 
-def _of_groups(layout: Layout, link: Link, prices: tuple[int, ...], *, backward: bool) -> Floats:
+def _of_groups(layout: Layout, link: Link, prices: tuple[int, ...], windows: Windows) -> Floats:
     """[groups, iterations, samples + 1]: cycles of all samples in front."""
     problem, indexed = layout.problem, link.indexed
     assert indexed is not None
     tables, bus = indexed.tables("target", layout.range_by_id(link.target)), problem.bus[problem.bus_of[link.id]]
-    spikes = problem.kept.get(("drawn spikes", bus.id), lambda: _drawn(problem, bus))
     shape = problem.timeline.spikes(bus.source).shape
-    column = problem.timeline.placed(1 + np.arange(spikes.shape[1]).reshape(shape), problem.timeline.first(bus))
-    if bus in problem.limited(backward=backward):
-        spikes = _shown(problem, bus, spikes, column, backward=backward)
+    column = problem.timeline.placed(1 + np.arange(math.prod(shape)).reshape(shape), problem.timeline.first(bus))
+    spikes = problem.kept.get(("drawn spikes", bus.id, windows), lambda: _read(problem, bus, column, windows))
     lookup, *rest = prices
     walked = _walked(tables, rest) @ spikes
     low, high = tables.extent
@@ -70,21 +72,24 @@ def _of_groups(layout: Layout, link: Link, prices: tuple[int, ...], *, backward:
     return found
 
 
-def _shown(problem: Problem, bus: Bus, spikes: Any, column: Ints, *, backward: bool) -> Any:
-    """Of `spikes`, those in the window that the neurons of an iteration read, ids ascending: backward the first, forward the last.
+def _read(problem: Problem, bus: Bus, column: Ints, windows: Windows) -> Any:
+    """Sparse [values, columns]: what is drawn, or of it what lies in the window that neurons read, ids ascending.
 
     `column`: [iterations, samples], 1 + the column that an iteration shows, or 0.
     """
     from scipy.sparse import csc_array
 
+    if windows == "whole":
+        return _drawn(problem, bus)
+    spikes = problem.kept.get(("drawn spikes", bus.id, "whole"), lambda: _drawn(problem, bus))
     number = np.zeros(1 + spikes.shape[1], dtype=np.int64)
-    if not backward:
+    if windows == "last":
         number[column] = problem.timeline.rounds(backward=False)[:, None]
     every = csc_array(spikes)
     every.sort_indices()
     held = np.diff(every.indptr)
     rank = np.arange(every.nnz) - np.repeat(every.indptr[:-1], held)
-    inside = rank // problem.timeline.room(bus, backward=backward) == np.repeat(number[1:], held)
+    inside = rank // problem.timeline.room(bus, backward=windows == "first") == np.repeat(number[1:], held)
     of = np.repeat(np.arange(spikes.shape[1]), held)[inside]
     return csc_array((every.data[inside], (every.indices[inside], of)), shape=spikes.shape).tocsr()
 

@@ -126,7 +126,7 @@ def memory_of(layout: Layout, steps: Sequence[Step]) -> Memory:
             add(("relays", life), tiles, samples * each)
     every = np.arange(problem.target.tiles)
     add(("gradients", "backward"), every, reduced_bytes(layout))
-    if problem.asks == "forward" and problem.training:
+    if problem.known:
         add(("relays", "always"), np.array([ROOT]), np.array([FLOAT * problem.segments.iterations]))
     losses = np.array(layout.loss_tiles, dtype=np.int64)
     used[losses] = True

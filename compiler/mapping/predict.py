@@ -62,7 +62,7 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     sources = relay_load(layout, "backward")
     add_blocks(layout, sources, "source_gradient", problem.network.layers)
     add_last_sums(layout, sources)
-    if problem.asks == "forward" and problem.limited(backward=True):
+    if problem.known:
         sources.add(ROOT, problem.target.vertex_start_cycles + problem.costs["known"].start)
     into_relays = with_clock(layout, deltas_to_sources(layout), sources.tiles)
     deltas_by_rows(layout, into_relays)

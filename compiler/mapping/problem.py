@@ -126,6 +126,11 @@ class Problem:
             return "forward"
         return "backward" if self.training and self.limited(backward=True) else None
 
+    @property
+    def known(self) -> bool:
+        """Whether the forward pass finds how many further windows the backward pass needs."""
+        return self.training and self.asks == "forward" and bool(self.limited(backward=True))
+
     @cached_property
     def asked(self) -> tuple[Bus, ...]:
         """Buses whose relays do."""

@@ -1,17 +1,15 @@
 """What the C++ program promises beside right numbers: the same bits again, any sizes, clear refusals, no undefined behaviour."""
 
-import os
-import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 from cpu_projects import LEVEL, assert_same_records, assert_same_training, data, opened, wide
 from indexed_nets import choosing, convolutional, pooled, sparse_recurrent
 from nets import delayed, learnable, recurrent
+from sanitizers import SANITIZERS, preloading
 
 from snnc.backends.cpu.build import build_cpu
 from snnc.backends.cpu.emit import emit_cpu
@@ -198,28 +196,19 @@ def test_an_unreadable_folder_is_an_error_not_a_crash(tmp_path):
         NativeSession(library, folder)
 
 
-SANITIZERS = {"libasan.so": "-fsanitize=address,undefined", "libtsan.so": "-fsanitize=thread"}
-
-
 @pytest.mark.wide
 @pytest.mark.parametrize("library", SANITIZERS)
 def test_sanitizers_find_nothing(tmp_path, root, library):
     """The programs are built here and trained in a process of its own, because the sanitizer's library has to be loaded first."""
-    compiler = shutil.which("g++")
-    if compiler is None:
-        pytest.skip("the run-time library of the sanitizer is found through g++")
-    place = subprocess.run([compiler, f"-print-file-name={library}"], capture_output=True, text=True, check=True).stdout.strip()
-    if not Path(place).exists():
-        pytest.skip(f"{library} is not installed")
+    surroundings = preloading(library)
     flags = (SANITIZERS[library], "-fno-sanitize-recover=all")
     arguments = []
     for make in (delayed, sparse_recurrent, convolutional, pooled, choosing, windowed):
         folder = emit_cpu(program_of(make), tmp_path / make.__name__)
         arguments += [str(folder), str(build_cpu(folder, flags, "-O1", ()))]
-    options = {"ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "halt_on_error=1", "OPENBLAS_NUM_THREADS": "1", "LD_PRELOAD": place}
     found = subprocess.run(
         [sys.executable, str(root / "tests" / "backends" / "cpu_sanitized.py"), *arguments],
-        env={**os.environ, **options},
+        env=surroundings,
         cwd=tmp_path,
         capture_output=True,
         text=True,
