@@ -10,7 +10,8 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,6 +22,7 @@ from snnc.backends.cpu.adjoint import GivenAdjoint, with_input_gradients
 from snnc.backends.cpu.emit import emit_cpu
 from snnc.backends.cpu.engine import open_engine as open_cpu
 from snnc.backends.cuda.emit import emit_cuda
+from snnc.backends.cuda.engine import CudaEngine
 from snnc.backends.cuda.engine import open_engine as open_cuda
 from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.backends.errors import TorchTensorError, UnknownNameError
@@ -46,7 +48,9 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
 
     Learned parameters of the network are parameters of the module, the others buffers, under the names of
     :meth:`snnc.Session.state_dict`. Tensors are float32; the backward pass of a forward pass that was not the last one runs it
-    again. On a GPU the module's parameters, inputs and outputs are tensors there, which the program reads and writes where they are.
+    again. On a GPU the module's parameters, inputs and outputs are tensors there, which the program reads and writes where they are, in
+    torch's current stream and without the host waiting. A number in an input of spikes that is neither 0 nor 1 makes the output NaN
+    there, and is told at a later forward pass.
 
     Parameters
     ----------
@@ -215,15 +219,16 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         return gradients, {name: self._take(tensor, shapes[name]) for name, tensor in self._input_adjoints.items()}
 
     def _give(self, name: str, value: torch.Tensor) -> None:
-        """Let the program read a tensor where it lies."""
+        """Let the program read a tensor where it lies.
+
+        A copy that is made of it belongs to the current stream: what takes its room later runs behind the program.
+        """
         whole = value.detach().to(self._device, torch.float32).contiguous()
-        self._wait()
         self._engine.session.set_from(name, whole.data_ptr(), max(1, whole.numel()))
 
     def _take(self, name: str, shape: tuple[int, ...]) -> torch.Tensor:
         """Let the program write a tensor."""
         found = torch.empty(shape, dtype=torch.float32, device=self._device)
-        self._wait()
         self._engine.session.get_into(name, found.data_ptr(), max(1, found.numel()))
         return found
 
@@ -232,10 +237,17 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         whole = value.detach().contiguous()
         return whole if whole.is_cuda else whole.numpy()
 
-    def _wait(self) -> None:
-        """Let the current stream end: the program runs in a stream of its own, and has ended when a call of it returns."""
-        if self._device.type == "cuda":
-            torch.cuda.current_stream(self._device).synchronize()
+    @contextmanager
+    def _where_torch_is(self) -> Iterator[None]:
+        """Let the program run in torch's current stream: a backward pass is in that of its forward pass, in another thread."""
+        with self._lock, torch.cuda.device(self._device) if self._device.type == "cuda" else nullcontext():
+            if isinstance(self._engine, CudaEngine):
+                self._engine.use_stream(self._stream())
+            yield
+
+    def _stream(self) -> int:
+        """Address of torch's current stream."""
+        return int(torch.cuda.current_stream(self._device).cuda_stream) if self._device.type == "cuda" else 0
 
 
 class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
@@ -246,7 +258,7 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         ctx.module, ctx.names = module, list(given)
         ctx.events = {name: value for name, value in given.items() if isinstance(value, Events)}
         ctx.save_for_backward(*tensors)
-        with module._lock:
+        with module._where_torch_is():
             found = module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)))
             ctx.run = module._runs
         return found
@@ -256,7 +268,7 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         module, tensors = ctx.module, ctx.saved_tensors
         (adjoint,) = adjoints
         given = {name: ctx.events.get(name, tensor) for name, tensor in zip(ctx.names, tensors[: len(ctx.names)], strict=True)}
-        with module._lock:
+        with module._where_torch_is():
             if module._runs != ctx.run:
                 module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)))
             gradients, of_inputs = module._go_back(adjoint, adjoint.shape[0], adjoint.shape[1])

@@ -13,8 +13,8 @@ _CUDA: Final = (2, 13)
 """kDLCUDA and kDLCUDAManaged (dlpack.h)."""
 _FLOAT: Final = 2
 """kDLFloat."""
-_LEGACY_STREAM: Final = 1
-"""The stream of the Python array API's ``__dlpack__`` that programs of snnc run in."""
+_DEFAULT_STREAM: Final = 1
+"""What the Python array API's ``__dlpack__`` calls the default stream, whose address is 0."""
 
 
 class _Tensor(ctypes.Structure):
@@ -64,21 +64,26 @@ class DeviceArray:
         return math.prod(self.shape)
 
 
-def device_array(given: Any) -> DeviceArray | None:
+def device_array(given: Any, stream: int = 0) -> DeviceArray | None:
     """Return where an array lies in a device's memory; None where it is the host's, or no array.
 
-    Work that its library has started on it is waited for by the program's stream, as the array API asks.
+    Parameters
+    ----------
+    given
+        An array of torch, CuPy or JAX.
+    stream
+        Address of the program's stream; it waits for work that the array's library has started on it, as the array API asks.
     """
     on = getattr(given, "__dlpack_device__", None)
     if on is not None and hasattr(given, "__dlpack__"):
-        return _by_dlpack(given) if int(on()[0]) in _CUDA else None
+        return _by_dlpack(given, stream or _DEFAULT_STREAM) if int(on()[0]) in _CUDA else None
     interface = getattr(given, "__cuda_array_interface__", None)
     return None if interface is None else _by_interface(given, interface)
 
 
-def _by_dlpack(given: Any) -> DeviceArray:
+def _by_dlpack(given: Any, stream: int) -> DeviceArray:
     """See https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html."""
-    capsule = given.__dlpack__(stream=_LEGACY_STREAM)
+    capsule = given.__dlpack__(stream=stream)
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     tensor = ctypes.cast(pointer(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents

@@ -17,6 +17,7 @@ from snnc.compiler.step_program import StepProgram
 FIXED: Final = (
     "cuda_on_host.hpp",
     "device.hpp",
+    "streams.hpp",
     "memory.hpp",
     "uploads.hpp",
     "launch.hpp",

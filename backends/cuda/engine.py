@@ -65,6 +65,8 @@ class CudaEngine(SegmentedEngine):
         """What is sent while a batch runs, and the arrays that it is read from."""
         self._there: Sent | None = None
         """What was sent while the last one ran."""
+        self._stream: int | None = None
+        """The caller's stream, once one was named."""
         for name, value in (("team_blocks", team_blocks), ("tile", tile)):
             if value is not None:
                 self._setting(name, value)
@@ -82,6 +84,22 @@ class CudaEngine(SegmentedEngine):
     def offer(self, inputs: Mapping[str, Any], target: Array | None = None) -> None:
         """See :class:`~snnc.backends.engine.AheadEngine`; what is on the device already, and events, are taken when they run."""
         self._offered = inputs
+
+    def use_stream(self, stream: int) -> None:
+        """Run in a stream of the caller from here on, and return before the device has run what was asked for.
+
+        The host still waits for what it reads. A number in an input of spikes that is neither 0 nor 1 is told when the next input is set
+        or when the host reads something, whichever finds it first; records of that sequence are NaN.
+
+        Parameters
+        ----------
+        stream
+            Address of a ``cudaStream_t`` of the program's device, 0 for the default one; it lives until another one is named. What was
+            started in the one before comes first.
+        """
+        if stream != self._stream:
+            self.session.set("stream", np.array([stream], np.uint64).view(np.int32))
+            self._stream = stream
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.engine.Engine`."""
@@ -133,7 +151,7 @@ class CudaEngine(SegmentedEngine):
             if isinstance(given, Events):
                 self.session.set_events(name, given.begin, given.ids)
                 continue
-            there = device_array(given)
+            there = device_array(given, self._stream or 0)
             if there is None:
                 self.session.set(name, given)
                 continue

@@ -204,3 +204,16 @@ def test_two_processes_train_as_one_does(tmp_path):
         for name, value in layer.state_dict().items():
             torch.testing.assert_close(one[name], other[name], rtol=0, atol=0)
             close(one[name], value)
+
+
+def test_both_passes_run_in_torchs_current_stream_without_waiting(x, monkeypatch, tmp_path):
+    """Streams of a check are numbers, which the program writes down."""
+    monkeypatch.setenv(CHECK_ON_HOST, "1")
+    monkeypatch.setenv("SNNC_HOST_STREAMS", str(tmp_path / "streams.txt"))
+    monkeypatch.setattr(Module, "_stream", lambda self: 7)
+    layer = Module(network(), target="cuda", surrogate="fast_sigmoid:25")
+    layer(x).square().mean().backward()
+    calls = [line.split() for line in (tmp_path / "streams.txt").read_text().splitlines()]
+    named = calls.index(["hold", "7"]) + 1
+    assert len(calls) > named + 20
+    assert {tuple(call) for call in calls[named:]} <= {("launch", "7"), ("copy", "7"), ("clear", "7")}
