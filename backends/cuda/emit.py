@@ -54,8 +54,8 @@ def emit_cuda(
     steps, batch
         What a session starts with; it takes any number of either.
     precision
-        ``"bfloat16"``: of the factors of dense backward products; ``"float16"``: of forward products and of what is kept of the past too.
-        Sums, running states and parameters are float32.
+        ``"bfloat16"``: of the factors of dense backward products and of deltas; ``"float16"``: of the factors of forward products, too, and
+        of what is kept of the past. Sums, running states and parameters are float32.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from snnc.backends.assignments import needed, reads
 from snnc.backends.printing import c_assignments
@@ -42,7 +42,7 @@ def forward_lines(program: StepProgram, info: PopulationInfo, op: NeuronStep, pa
 
 
 def backward_lines(
-    program: StepProgram, info: PopulationInfo, op: NeuronAdjoint, past: Mapping[str, str], sums: Callable[[str], str]
+    program: StepProgram, info: PopulationInfo, op: NeuronAdjoint, past: Mapping[str, str], short: Collection[str], sums: Callable[[str], str]
 ) -> list[str]:
     """Statements of the adjoint of a step: adjoints of outputs are the sums of their ports; gradients of parameters add to `sums`.
 
@@ -50,6 +50,8 @@ def backward_lines(
     ----------
     program, info, op, past
         As for :func:`forward_lines`.
+    short
+        Currents whose deltas are kept in 16 bits.
     sums
         Gradient to the buffer of its sums over time.
     """
@@ -67,7 +69,8 @@ def backward_lines(
     places |= {f"d_{s}": f"net.d_{buffer}.row(0, b)[n]" for s, buffer in states.items()}
     lines = [*_loads(places, wanted), *_parameters(program, kernel.parameters, op.parameters, wanted), *c_assignments(body)]
     stores = [f"net.d_{buffer}.row(0, b)[n] = d_{s}_prev;" for s, buffer in states.items()]
-    stores += [f"net.d_{buffer}.row(t, b)[n] = d_{i};" for i, buffer in zip(kernel.inputs, op.currents, strict=True)]
+    for i, buffer in zip(kernel.inputs, op.currents, strict=True):
+        stores.append((_put if buffer in short else _store)(f"d_{buffer}", f"d_{i}"))
     stores += [f"net.{sums(gradient)}.row(0, b)[n] += d_{a};" for a, gradient in zip(kernel.learnable, op.gradients, strict=True)]
     return [*lines, *_stored(stores)]
 

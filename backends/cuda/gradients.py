@@ -64,7 +64,7 @@ class Gradients:
                 case BiasGradient(target, gradient):
                     size = self._size(target)
                     self._slice(gradient, -(-size // LANES))
-                    self.lines.append(f"column_sums(net.d_{target}.front(), {size}, rows, {_slices(gradient)}, warp);")
+                    self.lines.append(f"column_sums(net.d_{target}.matrix(), {size}, rows, {_slices(gradient)}, warp);")
                 case NeuronAdjoint():
                     self._neurons(op)
 
@@ -78,7 +78,7 @@ class Gradients:
             rows = f"(run.steps + {self._past(name)}) * run.batch"
             self.turns.append(f"turn(net.{name}.front(), {rows}, {-(-inputs // LANES)}, {inputs}, net.{name}_turned, warp);")
         self._slice(op.gradient, (inputs if spikes else -(-inputs // TILE)) * -(-outputs // LANES))
-        given = f"{inputs}, {outputs}, {self._lead(op.source)}, net.d_{op.target}.front(), rows, {_slices(op.gradient)}, warp"
+        given = f"{inputs}, {outputs}, {self._lead(op.source)}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
         self.lines.append(f"dense_gradient({source}, {given});")
 
     def _convolution(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> None:
@@ -89,10 +89,10 @@ class Gradients:
         expression = windows_expression(windows, groups, shape[0])
         if isinstance(op, ConvolveBiasGradient):
             self._slice(op.gradient, shape[0])
-            self.lines.append(f"window_bias_gradient({expression}, net.d_{op.target}.front(), rows, {_slices(op.gradient)}, warp);")
+            self.lines.append(f"window_bias_gradient({expression}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp);")
             return
         self._slice(op.gradient, int(np.prod(shape)))
-        given = f"net.{op.source.buffer}, {self._lead(op.source)}, net.d_{op.target}.front(), rows, {_slices(op.gradient)}, warp"
+        given = f"net.{op.source.buffer}, {self._lead(op.source)}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
         self.lines.append(f"window_gradient({expression}, {given});")
 
     def _wired(self, op: SparseWeightGradient | OneToOneWeightGradient | RescaleWeightGradient | RescaleBiasGradient) -> None:
@@ -110,7 +110,7 @@ class Gradients:
         self._bind(name, found)
         few = found.most <= FEW
         self._slice(op.gradient, -(-numbers // LANES) if few else numbers)
-        given = f"net.{name}, {source}, {lead}, net.d_{op.target}.front(), {self._size(op.target)}, rows, {_slices(op.gradient)}, warp"
+        given = f"net.{name}, {source}, {lead}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
         self.lines.append(f"wired_gradient<{'true' if few else 'false'}>({given});")
 
     def _neurons(self, op: NeuronAdjoint) -> None:
@@ -118,9 +118,9 @@ class Gradients:
             size = self._size(op.currents[0] if op.currents else op.states[0])
             self.sums[f"{gradient}_sums"] = size
             whole = self.steps.program.buffers[gradient].shape == ()
-            kind = "whole_sum" if whole else "column_sums"
+            summed = f"whole_sum(net.{gradient}_sums.data" if whole else f"column_sums(net.{gradient}_sums.matrix()"
             self._slice(gradient, 1 if whole else -(-size // LANES), "batch")
-            self.lines.append(f"{kind}(net.{gradient}_sums.data, {size}, run.batch, {_slices(gradient)}.whole(), warp);")
+            self.lines.append(f"{summed}, {size}, run.batch, {_slices(gradient)}.whole(), warp);")
 
     def _bind(self, name: str, found: Sorted) -> None:
         self.steps.bound.fields.append(f"Wires {name};")

@@ -35,6 +35,8 @@ class Row(NamedTuple):
     past: int
     form: Literal["numbers", "halves", "spikes"]
     slots: str
+    half: str = "Half"
+    """Type of numbers of 16 bits."""
 
     @property
     def bytes(self) -> int:
@@ -44,7 +46,7 @@ class Row(NamedTuple):
     @property
     def kind(self) -> str:
         """C++ type that kernels see."""
-        return {"numbers": "Rows<", "halves": "Halves<Half, ", "spikes": "Bits<"}[self.form] + f"{self.size}, {self.past}>"
+        return {"numbers": "Rows<", "halves": f"Halves<{self.half}, ", "spikes": "Bits<"}[self.form] + f"{self.size}, {self.past}>"
 
 
 def network_context(
@@ -160,7 +162,12 @@ class Buffers:
         if adjoint is not None:
             for n in op.currents:
                 shown = info.label in self.relays
-                rows.append(self._numbers(f"d_{n}", f"training ? {'steps' if shown else f'kept + {self.ahead(n)}'} : 1"))
+                slots = f"training ? {'steps' if shown else f'kept + {self.ahead(n)}'} : 1"
+                rows.append(
+                    Row(f"d_{n}", self.storage.size(n), 0, "halves", slots, "BFloat16")
+                    if self.steps.rounds_delta(n)
+                    else self._numbers(f"d_{n}", slots)
+                )
             rows += [self._numbers(f"d_{n}", "1") for n in op.states]
             rows += [Row(f"{g}_sums", self.gradients.sums[f"{g}_sums"], 0, "numbers", "1") for g in adjoint.gradients]
         return f"Population {comment_text(info.label)}.", rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from snnc.backends.cpu.adjoint import GivenAdjoint
 from snnc.backends.cpu.storage import Storage, is_maximum
 from snnc.backends.cpu.tables import Wires, wires_of
 from snnc.backends.cuda.copies import HALVES, Kind, WeightCopy
@@ -62,7 +63,8 @@ class Steps:
     storage
         What is kept of the program's buffers.
     precision
-        ``"bfloat16"``: of the factors of dense backward products; ``"float16"``: of forward products and of what is kept of the past too.
+        ``"bfloat16"``: of the factors of dense backward products and of deltas; ``"float16"``: of forward products and of what is kept of
+        the past too.
     """
 
     def __init__(self, storage: Storage, precision: Precision = "float32") -> None:
@@ -133,7 +135,8 @@ class Steps:
             return _product(port, f"{{{row}, {inputs}, 1}}", inputs, f"net.{op.weight}", outputs)
         whole = self._copy(op.weight, "forward16")
         if not spikes:
-            return [f"add_half_product<Half, TILE>(item, {port}, {{{row}, {inputs}, 1}}, {inputs}, {whole});"]
+            samples = f"net.{op.source.buffer}.samples({step}, item.sample)"
+            return [f"add_half_product<Half, TILE>(item, {port}, {samples}, {inputs}, {whole});"]
         chosen = self._copy(op.weight, "rows16")
         return [f"add_half_spikes<Half, TILE>(item, {port}, {row}, {inputs}, {chosen}, {outputs}, {whole}, warp);"]
 
@@ -146,7 +149,8 @@ class Steps:
             if isinstance(op, NeuronAdjoint):
                 info = self.population(op.population)
                 sums = [line for port, buffer in enumerate(op.outputs) for line in self._returning(port, buffer)]
-                lines = backward_lines(self.program, info, op, self.past(op), lambda gradient: f"{gradient}_sums")
+                short = {current for current in op.currents if self.rounds_delta(current)}
+                lines = backward_lines(self.program, info, op, self.past(op), short, lambda gradient: f"{gradient}_sums")
                 found.append(self._phase(info, sums, lines))
         return found
 
@@ -170,9 +174,10 @@ class Steps:
             return [f"{each}{delta}[item.column];"]
         if isinstance(op, DenseInputGradient):
             outputs, inputs = self.program.buffers[op.weight].shape
-            left = f"{{net.d_{op.target}.row({step}, item.sample), {outputs}, 1}}"
             if self.half is not None:
+                left = f"net.d_{op.target}.samples({step}, item.sample)"
                 return [f"add_half_product<Half, TILE>(item, {port}, {left}, {outputs}, {self._copy(op.weight, 'backward16')});"]
+            left = f"{{net.d_{op.target}.row({step}, item.sample), {outputs}, 1}}"
             return _product(port, left, outputs, self._copy(op.weight, "back"), inputs)
         if isinstance(op, ConvolveInputGradient):
             return [f"{each}window_back({self.windows(op)}, item.column, {delta}, net.{op.weight});"]
@@ -197,6 +202,12 @@ class Steps:
             return {}
         kept = {name: f"{name}_past" for state, name in zip(kernel.states, op.states, strict=True) if state in kernel.history}
         return kept | {name: name for name in op.saved}
+
+    def rounds_delta(self, current: str) -> bool:
+        """Whether deltas of a current are kept as bfloat16: not where they are shown as they are."""
+        relays = self.program.loss.relays if isinstance(self.program.loss, GivenAdjoint) else ()
+        owner = next(op.population for op in self.program.forward if isinstance(op, NeuronStep) and current in op.currents)
+        return self.half is not None and self.population(owner).label not in relays
 
     def population(self, id_: str) -> PopulationInfo:
         """The population of an id."""

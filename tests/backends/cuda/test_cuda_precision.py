@@ -1,6 +1,6 @@
-"""Dense products with factors of 16 bits, and a past of 16 bits: those of the reference that rounds alike.
+"""Dense products with factors of 16 bits, deltas and a past of 16 bits: those of the reference that rounds alike.
 
-bfloat16 is for backward products only.
+bfloat16 is for backward products and deltas only.
 """
 
 import re
@@ -59,6 +59,7 @@ def test_the_rounding_of_the_oracle_is_to_the_nearest(x):
 def rounding_reference(monkeypatch):
     """A function of a precision: from there on the reference rounds what that rounds."""
     usual = forward.run_forward.dispatch(Dense), backward.run_backward.dispatch(DenseInputGradient)
+    adjoint = backward.run_backward.dispatch(NeuronAdjoint)
     run = ReferenceEngine._run
 
     def rounds(precision):
@@ -69,6 +70,11 @@ def rounding_reference(monkeypatch):
             if t >= op.source.delay:
                 adjoint = factors(memory[f"d_{op.target}"], precision) @ rounded(memory[op.weight], precision)
                 backward._add_to_source(memory, op.source, t, adjoint)
+
+        def with_rounded_deltas(op, memory, t):
+            adjoint(op, memory, t)
+            for current in op.currents:
+                memory[f"d_{current}"][:] = rounded(memory[f"d_{current}"], "bfloat16")
 
         def with_rounded_past(engine, inputs, initial):
             memory = run(engine, inputs, initial)
@@ -81,6 +87,7 @@ def rounding_reference(monkeypatch):
             return memory
 
         backward.run_backward.register(DenseInputGradient, dense_input)
+        backward.run_backward.register(NeuronAdjoint, with_rounded_deltas)
         if precision == "float16":
             forward.run_forward.register(Dense, dense_forward)
             monkeypatch.setattr(ReferenceEngine, "_run", with_rounded_past)
@@ -88,6 +95,7 @@ def rounding_reference(monkeypatch):
     yield rounds
     forward.run_forward.register(Dense, usual[0])
     backward.run_backward.register(DenseInputGradient, usual[1])
+    backward.run_backward.register(NeuronAdjoint, adjoint)
 
 
 def wide(readout=None):
