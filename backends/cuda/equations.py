@@ -42,7 +42,12 @@ def forward_lines(program: StepProgram, info: PopulationInfo, op: NeuronStep, pa
 
 
 def backward_lines(
-    program: StepProgram, info: PopulationInfo, op: NeuronAdjoint, past: Mapping[str, str], short: Collection[str], sums: Callable[[str], str]
+    program: StepProgram,
+    info: PopulationInfo,
+    op: NeuronAdjoint,
+    past: Mapping[str, str],
+    short: Collection[str],
+    sums: Callable[[str], str],
 ) -> list[str]:
     """Statements of the adjoint of a step: adjoints of outputs are the sums of their ports; gradients of parameters add to `sums`.
 

@@ -186,7 +186,16 @@ def test_the_code_for_a_device_asks_everything_of_the_callers_stream(tmp_path):
     folder = emit_cuda(under_autograd(), tmp_path / "project")
     library = build_cuda(folder, "sm_90", ("-cudart=shared",))
     log = tmp_path / "streams.txt"
-    command = [sys.executable, "-c", SCRIPT, json.dumps([str(Path(__file__).parent), *sys.path]), str(library), str(folder), str(runtime), str(log)]
+    command = [
+        sys.executable,
+        "-c",
+        SCRIPT,
+        json.dumps([str(Path(__file__).parent), *sys.path]),
+        str(library),
+        str(folder),
+        str(runtime),
+        str(log),
+    ]
     environment = os.environ | {LOG: str(log), "LD_LIBRARY_PATH": str(tmp_path)}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
