@@ -24,6 +24,7 @@ FIXED: Final = (
     "teams.hpp",
     "sources.hpp",
     "events.hpp",
+    "near.hpp",
     "spikes.hpp",
     "half.hpp",
     "products.hpp",

@@ -13,7 +13,7 @@ from snnc.backends.cuda.copies import WeightCopy
 from snnc.backends.cuda.gradients import Gradients
 from snnc.backends.cuda.steps import Steps
 from snnc.backends.cuda.tables import Table
-from snnc.backends.cuda.wavefront import wavefront
+from snnc.backends.cuda.wavefront import Wavefront, wavefront
 from snnc.backends.moments import moments
 from snnc.backends.names import comment_text
 from snnc.backends.safetensors_file import safetensors_header
@@ -66,6 +66,7 @@ def network_context(
     learned = [u.parameter for u in program.update] if trains else []
     copies = list(steps.bound.copies.values())
     turns = wavefront([p.name for p in forward], steps.edges())
+    back_turns = wavefront([p.name for p in backward], [(after, before, delay) for before, after, delay in steps.edges()])
     context: Context = {
         "title": comment_text(program.name),
         **sizes,
@@ -77,7 +78,7 @@ def network_context(
         "backward_phases": backward,
         "record_phases": steps.records(),
         "forward_turns": turns,
-        "backward_turns": wavefront([p.name for p in backward], [(after, before, delay) for before, after, delay in steps.edges()]),
+        "backward_turns": back_turns,
         "forward_sums": max((len(op.currents) for op in program.forward if isinstance(op, NeuronStep)), default=1) or 1,
         "backward_sums": max((len(op.outputs) for op in program.backward if isinstance(op, NeuronAdjoint)), default=1) or 1,
         "fields": [
@@ -89,6 +90,7 @@ def network_context(
         "setup": _setup(storage, buffers, learned),
         "layout": [*buffers.layout(record), *(copy.layout for copy in copies), *gradients.layout],
         "binding": [*buffers.binding(), *_parameter_binding(steps, learned), *steps.bound.binding],
+        "near": _near(steps, {phase.name: phase.size for phase in forward}, turns, back_turns),
         "turns": gradients.turns,
         "gradients": gradients.lines,
         "copies": [copy.statement for copy in copies],
@@ -342,6 +344,19 @@ def _setup(storage: Storage, buffers: Buffers, learned: list[str]) -> list[str]:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
         lines.append(f"add_labels({classes});")
     return lines
+
+
+def _near(steps: Steps, sizes: Mapping[str, int], forward: Wavefront, backward: Wavefront) -> dict[str, list[str]]:
+    """Statements that fetch the weights which a block keeps near, and their places: those with most rows first."""
+    found: dict[str, list[str]] = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
+    for near in sorted(steps.bound.near, key=lambda one: -one.rows):
+        way, turns = ("backward", backward) if near.back else ("forward", forward)
+        stretch = next(s for s in turns.stretches if any(turn.name == near.phase for turn in s))
+        before = [turn.name for turn in stretch][: [turn.name for turn in stretch].index(near.phase)]
+        taken = " + ".join(f"Items<TILE, {sizes[name]}>::all(team)" for name in before) or "0"
+        found[way].append(f"fetch<{near.columns}>(net.{near.name}, {near.matrix}, {near.rows}, team, {taken});")
+        found[f"{way}_places"].append(f"{{&net.{near.name}, {near.rows}, {near.columns}}}")
+    return found
 
 
 def _work(steps: Steps) -> dict[str, int]:

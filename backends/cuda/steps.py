@@ -46,6 +46,30 @@ class Phase:
     lines: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class NearWeight:
+    """A matrix of float32 whose columns a block may keep in its shared memory: [rows][columns], a column for each neuron of `phase`.
+
+    Attributes
+    ----------
+    name
+        Of the ``Near`` in ``Net``.
+    matrix
+        C++ expression of the matrix in the device's memory.
+    phase
+        The population whose warps read it.
+    back
+        Whether they do on the way back.
+    """
+
+    name: str
+    matrix: str
+    phase: str
+    rows: int
+    columns: int
+    back: bool
+
+
 @dataclass
 class Bound:
     """What the kernels know of connections: members of ``Net``, how they are filled, copies of dense weights by name."""
@@ -53,6 +77,7 @@ class Bound:
     fields: list[str] = field(default_factory=list)
     binding: list[str] = field(default_factory=list)
     copies: dict[str, WeightCopy] = field(default_factory=dict)
+    near: list[NearWeight] = field(default_factory=list)
 
 
 class Steps:
@@ -130,9 +155,9 @@ class Steps:
         row = f"net.{op.source.buffer}.row({step}, item.sample)"
         spikes = self.spikes(op.source.buffer)
         if not self.rounds_forward and spikes:
-            return [f"add_chosen<TILE>(item, {port}, {row}, {inputs}, net.{op.weight}, {outputs}, warp);"]
+            return [f"add_chosen<TILE>(item, {port}, {row}, {inputs}, {self._near(op, inputs, outputs)}, warp);"]
         if not self.rounds_forward:
-            return _product(port, f"{{{row}, {inputs}, 1}}", inputs, f"net.{op.weight}", outputs)
+            return _product(port, f"{{{row}, {inputs}, 1}}", inputs, self._near(op, inputs, outputs))
         whole = self._copy(op.weight, "forward16")
         if not spikes:
             samples = f"net.{op.source.buffer}.samples({step}, item.sample)"
@@ -178,7 +203,7 @@ class Steps:
                 left = f"net.d_{op.target}.samples({step}, item.sample)"
                 return [f"add_half_product<Half, TILE>(item, {port}, {left}, {outputs}, {self._copy(op.weight, 'backward16')});"]
             left = f"{{net.d_{op.target}.row({step}, item.sample), {outputs}, 1}}"
-            return _product(port, left, outputs, self._copy(op.weight, "back"), inputs)
+            return _product(port, left, outputs, self._near_back(op, outputs, inputs))
         if isinstance(op, ConvolveInputGradient):
             return [f"{each}window_back({self.windows(op)}, item.column, {delta}, net.{op.weight});"]
         c = op.connection
@@ -258,6 +283,22 @@ class Steps:
         self.bound.copies[copy.name] = copy
         return f"net.{copy.name}"
 
+    def _near(self, op: Dense, inputs: int, outputs: int) -> str:
+        """C++ expression of the columns of a weight [inputs][outputs], near or not."""
+        reader = next(o.population for o in self.program.forward if isinstance(o, NeuronStep) and op.target in o.currents)
+        return self._columns(NearWeight(f"{op.connection}_near", f"net.{op.weight}", reader, inputs, outputs, back=False))
+
+    def _near_back(self, op: DenseInputGradient, outputs: int, inputs: int) -> str:
+        """The same of its copy [outputs][inputs]."""
+        reader = next(o.population for o in self.program.backward if isinstance(o, NeuronAdjoint) and op.source.buffer in o.outputs)
+        return self._columns(NearWeight(f"{op.connection}_near_back", self._copy(op.weight, "back"), reader, outputs, inputs, back=True))
+
+    def _columns(self, near: NearWeight) -> str:
+        if near not in self.bound.near:
+            self.bound.near.append(near)
+            self.bound.fields.append(f"Near {near.name};")
+        return f"columns_of(net.{near.name}, {near.matrix}, {near.columns}, item)"
+
     def _of_maximum(self, op: Arrival) -> str:
         wires = self.wires(op)
         return f"{{{self.tables.add(wires.begin.reshape(-1, 1))}, {self.tables.add(wires.entries)}}}"
@@ -313,11 +354,12 @@ def _step(source: Value, *, back: bool) -> str:
     return f"t {'+' if back else '-'} {source.delay}" if source.delay else "t"
 
 
-def _product(port: int, left: str, depth: int, matrix: str, width: int) -> list[str]:
+def _product(port: int, left: str, depth: int, columns: str) -> list[str]:
     return [
         "{",
         "  float sums[TILE] = {};",
-        f"  add_product<TILE>(sums, {left}, item.samples, {depth}, {matrix}, {width}, item.column, warp);",
+        f"  const Columns matrix = {columns};",
+        f"  add_product<TILE>(sums, {left}, item.samples, {depth}, matrix.data, matrix.stride, matrix.column, warp);",
         "  UNROLL(8)",
         f"  for (int s = 0; s < TILE; ++s) item.sum({port}, s) += sums[s];",
         "}",

@@ -1,0 +1,60 @@
+"""Weights in a block's shared memory: the same bits as out of the device's, whichever of them find room and however blocks share the work."""
+
+import numpy as np
+import pytest
+from cpu_projects import data
+from cuda_projects import opened
+
+import snnc
+from snnc.backends.reference.engine import ReferenceEngine
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lower import lower
+from snnc.compiler.optimizers import SGD
+from snnc.compiling import as_graph
+
+STEPS, BATCH = 7, 11
+
+
+def program():
+    """Populations of three, of four and of one chunk of 32 neurons, which take turns between two barriers."""
+    net = snnc.Network("net")
+    spikes, values = net.input(40, name="spikes"), net.input(9, name="values", kind="values")
+    first, second = (net.population(n, snnc.LIF(0.9), name=f"hidden{n}") for n in (70, 128))
+    readout = net.population(5, snnc.LI(0.9), name="readout")
+    for seed, (before, after, delay) in enumerate(
+        ((spikes, first, 0), (values, second, 0), (first, first, 1), (first, second, 0), (second, second, 2), (second, readout, 0))
+    ):
+        net.connect(before, after, snnc.Dense(seed=seed), delay=delay)
+    return lower(as_graph(net), loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2))
+
+
+def train(engine, net, near):
+    engine._setting("near", near)
+    inputs, labels = data(net, STEPS, BATCH)
+    losses = [engine.train_batch(inputs, labels, 1e-2) for _ in range(2)]
+    return losses, engine.get_parameters(), engine.profile()["near_bytes"]
+
+
+@pytest.mark.parametrize(("blocks", "tile", "order"), [(1, 8, "forwards"), (2, 1, "backwards"), (4, 8, "forwards"), (4, 1, "forwards")])
+def test_weights_that_are_near_give_the_same_bits(blocks, tile, order, monkeypatch):
+    monkeypatch.setenv("SNNC_HOST_ORDER", order)
+    net = program()
+    found = []
+    for near in (0, 20, 1 << 20):
+        with opened(net, blocks, tile) as engine:
+            found.append(train(engine, net, near))
+    (losses, wanted, none), *others = found
+    # Columns of a block's own neurons: of chunks as many as blocks and chunks divide.
+    widths = {n: 32 * chunks // np.gcd(blocks, chunks) for n, chunks in ((70, 3), (128, 4), (5, 1), (40, 2), (9, 1))}
+    forward = 40 * widths[70] + 70 * widths[70] + (9 + 70 + 128) * widths[128] + 128 * widths[5]
+    back = (70 + 128) * widths[70] + (128 + 5) * widths[128]
+    room = 232448 - 16 * (2048 + (8 if tile > 1 else 1) * 128)
+    if 4 * max(forward, back) <= room:
+        assert others[1][2] == 4 * (forward + back)
+    assert none == 0 < others[0][2] <= 2 * 20 * 1024 < others[1][2]
+    for other_losses, other, _ in others:
+        assert other_losses == losses
+        for name, value in wanted.items():
+            np.testing.assert_array_equal(other[name], value, err_msg=name)
+    inputs, labels = data(net, STEPS, BATCH)
+    assert losses[0] == pytest.approx(ReferenceEngine(net).train_batch(inputs, labels, 0.0), rel=1e-5)
