@@ -354,8 +354,8 @@ def _near(steps: Steps, sizes: Mapping[str, int], forward: Wavefront, backward: 
         stretch = next(s for s in turns.stretches if any(turn.name == near.phase for turn in s))
         before = [turn.name for turn in stretch][: [turn.name for turn in stretch].index(near.phase)]
         taken = " + ".join(f"Items<TILE, {sizes[name]}>::all(team)" for name in before) or "0"
-        found[way].append(f"fetch<{near.columns}>(net.{near.name}, {near.matrix}, {near.rows}, team, {taken});")
-        found[f"{way}_places"].append(f"{{&net.{near.name}, {near.rows}, {near.columns}}}")
+        found[way].append(f"{near.fetched}, team, {taken});")
+        found[f"{way}_places"].append(near.place)
     return found
 
 

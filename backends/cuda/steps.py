@@ -48,7 +48,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class NearWeight:
-    """A matrix of float32 whose columns a block may keep in its shared memory: [rows][columns], a column for each neuron of `phase`.
+    """A matrix [rows][columns] of which a block may keep its own neurons' columns in its shared memory.
 
     Attributes
     ----------
@@ -57,9 +57,13 @@ class NearWeight:
     matrix
         C++ expression of the matrix in the device's memory.
     phase
-        The population whose warps read it.
+        The population whose warps read it, a column for each neuron.
+    rows, columns
+        Its size.
     back
         Whether they do on the way back.
+    fragments
+        Whether it is a copy of 16 bits, a row of pairs for each neuron.
     """
 
     name: str
@@ -68,6 +72,27 @@ class NearWeight:
     rows: int
     columns: int
     back: bool
+    fragments: bool = False
+
+    @property
+    def fetched(self) -> str:
+        """How the call begins that brings it near."""
+        if self.fragments:
+            return f"fetch_fragments(net.{self.name}, {self.matrix}, half_pairs({self.rows})"
+        return f"fetch<{self.columns}>(net.{self.name}, {self.matrix}, {self.rows}"
+
+    @property
+    def place(self) -> str:
+        """What gives it room: its neurons, and words of a chunk of them."""
+        words = f"LANES * (half_pairs({self.rows}) + APART)" if self.fragments else f"LANES * {self.rows}"
+        return f"{{&net.{self.name}, {self.columns}, {words}}}"
+
+    @property
+    def seen(self) -> str:
+        """How a warp reads it."""
+        if self.fragments:
+            return f"fragments_of(net.{self.name}, {self.matrix}, half_pairs({self.rows}), item)"
+        return f"columns_of(net.{self.name}, {self.matrix}, {self.columns}, item)"
 
 
 @dataclass
@@ -161,7 +186,8 @@ class Steps:
         whole = self._copy(op.weight, "forward16")
         if not spikes:
             samples = f"net.{op.source.buffer}.samples({step}, item.sample)"
-            return [f"add_half_product<Half, TILE>(item, {port}, {samples}, {inputs}, {whole});"]
+            far = f"fragments_of(Near(), {whole}, half_pairs({inputs}), item)"
+            return [f"add_half_product<Half, TILE>(item, {port}, {samples}, {inputs}, {far});"]
         chosen = self._copy(op.weight, "rows16")
         return [f"add_half_spikes<Half, TILE>(item, {port}, {row}, {inputs}, {chosen}, {outputs}, {whole}, warp);"]
 
@@ -201,7 +227,7 @@ class Steps:
             outputs, inputs = self.program.buffers[op.weight].shape
             if self.half is not None:
                 left = f"net.d_{op.target}.samples({step}, item.sample)"
-                return [f"add_half_product<Half, TILE>(item, {port}, {left}, {outputs}, {self._copy(op.weight, 'backward16')});"]
+                return [f"add_half_product<Half, TILE>(item, {port}, {left}, {outputs}, {self._near_back(op, outputs, inputs)});"]
             left = f"{{net.d_{op.target}.row({step}, item.sample), {outputs}, 1}}"
             return _product(port, left, outputs, self._near_back(op, outputs, inputs))
         if isinstance(op, ConvolveInputGradient):
@@ -286,18 +312,20 @@ class Steps:
     def _near(self, op: Dense, inputs: int, outputs: int) -> str:
         """C++ expression of the columns of a weight [inputs][outputs], near or not."""
         reader = next(o.population for o in self.program.forward if isinstance(o, NeuronStep) and op.target in o.currents)
-        return self._columns(NearWeight(f"{op.connection}_near", f"net.{op.weight}", reader, inputs, outputs, back=False))
+        return self._seen(NearWeight(f"{op.connection}_near", f"net.{op.weight}", reader, inputs, outputs, back=False))
 
     def _near_back(self, op: DenseInputGradient, outputs: int, inputs: int) -> str:
         """The same of its copy [outputs][inputs]."""
         reader = next(o.population for o in self.program.backward if isinstance(o, NeuronAdjoint) and op.source.buffer in o.outputs)
-        return self._columns(NearWeight(f"{op.connection}_near_back", self._copy(op.weight, "back"), reader, outputs, inputs, back=True))
+        matrix = self._copy(op.weight, "back" if self.half is None else "backward16")
+        half = self.half is not None
+        return self._seen(NearWeight(f"{op.connection}_near_back", matrix, reader, outputs, inputs, back=True, fragments=half))
 
-    def _columns(self, near: NearWeight) -> str:
+    def _seen(self, near: NearWeight) -> str:
         if near not in self.bound.near:
             self.bound.near.append(near)
             self.bound.fields.append(f"Near {near.name};")
-        return f"columns_of(net.{near.name}, {near.matrix}, {near.columns}, item)"
+        return near.seen
 
     def _of_maximum(self, op: Arrival) -> str:
         wires = self.wires(op)

@@ -35,6 +35,22 @@ def train(engine, net, near):
     return losses, engine.get_parameters(), engine.profile()["near_bytes"]
 
 
+def test_fragments_that_are_near_give_the_same_bits():
+    net = program()
+    found = []
+    for near in (0, 1 << 20):
+        with opened(net, 2, 8, precision="bfloat16") as engine:
+            found.append(train(engine, net, near))
+    # Of depths 70 and 128, filled up to 80 and 128 and four pairs apart, for three and two chunks; of 128 and 5.
+    back = 32 * ((40 + 4 + 64 + 4) * 3 + (64 + 4 + 8 + 4) * 2)
+    with opened(net, 2, 8) as engine:
+        forward = train(engine, net, 1 << 20)[2] - 4 * ((70 + 128) * 96 + (128 + 5) * 64)
+    assert (found[0][2], found[1][2]) == (0, 4 * back + forward)
+    assert found[0][0] == found[1][0]
+    for name, value in found[0][1].items():
+        np.testing.assert_array_equal(found[1][1][name], value, err_msg=name)
+
+
 @pytest.mark.parametrize(("blocks", "tile", "order"), [(1, 8, "forwards"), (2, 1, "backwards"), (4, 8, "forwards"), (4, 1, "forwards")])
 def test_weights_that_are_near_give_the_same_bits(blocks, tile, order, monkeypatch):
     monkeypatch.setenv("SNNC_HOST_ORDER", order)
