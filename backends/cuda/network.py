@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -360,9 +362,21 @@ def _near(steps: Steps, sizes: Mapping[str, int], forward: Wavefront, backward: 
 
 
 def _work(steps: Steps) -> dict[str, int]:
-    """Weights that a step of a sample reads: behind lists of spikes, behind rows of numbers, and back."""
+    """What a step of a sample takes, as ``Work`` of ``sharing.hpp`` says, barriers aside."""
     program = steps.program
     dense = [(op, program.parameters[op.weight].value.size) for op in program.forward if isinstance(op, Dense)]
     listed = sum(size for op, size in dense if steps.spikes(op.source.buffer))
-    back = sum(program.parameters[op.weight].value.size for op in program.backward if isinstance(op, DenseInputGradient))
-    return {"listed": listed, "valued": sum(size for _, size in dense) - listed, "back": back}
+    back = [op for op in program.backward if isinstance(op, DenseInputGradient)]
+    rows, rows_back = Counter[str](), Counter[str]()
+    for op, _ in dense:
+        rows[op.target] += 0 if steps.spikes(op.source.buffer) else program.buffers[op.weight].shape[1]
+    for one in back:
+        rows_back[one.source.buffer] += program.buffers[one.weight].shape[0]
+    return {
+        "chunks": sum(-(-math.prod(p.shape) // 32) for p in program.populations),
+        "listed": listed,
+        "valued": sum(size for _, size in dense) - listed,
+        "back": sum(program.parameters[op.weight].value.size for op in back),
+        "valued_rows": max(rows.values(), default=0),
+        "back_rows": max(rows_back.values(), default=0),
+    }
