@@ -16,6 +16,7 @@ from snnc.backends.cuda.engine import CudaEngine
 from snnc.backends.cuda.errors import GpuMissingError, NvccMissingError
 from snnc.backends.events import Events
 from snnc.backends.reference.engine import ReferenceEngine
+from snnc.compiler.errors import SnncError
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
 from snnc.compiler.optimizers import Adam
@@ -38,9 +39,19 @@ def test_records_and_training_steps_equal_those_of_the_reference(make, architect
     folder = emit_cuda(program, tmp_path / "project")
     library = build_cuda(folder, architecture)
     trained = []
-    for team_blocks, tile, clusters in ((None, None, 1), (1, 1, 1), (2, 8, 1), (2, 8, 0), (8, 1, 1), (16, 8, 1), (16, 8, 0)):
+    for team_blocks, tile, clusters, near in (
+        (None, None, 1, 1024),
+        (1, 1, 1, 1024),
+        (1, 1, 1, 0),
+        (2, 8, 1, 1024),
+        (2, 8, 0, 0),
+        (8, 1, 1, 1024),
+        (16, 8, 1, 0),
+        (16, 8, 0, 1024),
+    ):
         engine = CudaEngine(library, folder, team_blocks, tile)
         engine._setting("clusters", clusters)
+        engine._setting("near", near)
         inputs, _ = data(program, 20, 37)
         assert_same_records(engine.forward(inputs, {}), ReferenceEngine(program).forward(inputs, {}))
         assert_same_training(engine, program)
@@ -150,3 +161,21 @@ def test_a_torch_module_on_the_device_has_the_gradients_of_the_processors(archit
         found.append({name: p.grad.cpu() for name, p in layer.named_parameters()})
     for name, gradient in found[0].items():
         torch.testing.assert_close(found[1][name], gradient, rtol=1e-4, atol=1e-6)
+
+
+def test_a_bad_input_of_a_torch_module_gives_nan_and_is_told_by_the_next_pass(architecture):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no CUDA device")
+    from snnc.torch import Module
+
+    layer = Module(snnc.Sequential(6, snnc.Dense(12), snnc.LIF(), snnc.Dense(3), snnc.LI()), target="cuda")
+    x = torch.ones(7, 5, 6, device="cuda")
+    with torch.no_grad():
+        wanted = layer(x)
+        found = layer(x * 0.5)
+        torch.cuda.synchronize()
+        assert found.isnan().all()
+        with pytest.raises(SnncError, match="another number was given in a call before"):
+            layer(x)
+        torch.testing.assert_close(layer(x), wanted, rtol=0, atol=0)
