@@ -124,9 +124,9 @@ def compile(
         over from the step before counts as a constant, as after PyTorch's ``detach``; the loss still reads every step.
     precision
         On the processor: ``"bfloat16"`` reads dense weights as bfloat16, multiplies spikes with them exactly, and rounds what dense
-        products and the past take. On a GPU: ``"bfloat16"`` rounds the factors of dense backward products, which then run on tensor
-        cores; ``"float16"`` those of forward products too, and what the backward pass reads of the past, at half the memory. Sums, states
-        and what the optimiser changes are float32.
+        products and the past take. On a GPU: ``"bfloat16"`` rounds deltas, and the factors of dense backward products, which then run on
+        tensor cores; ``"float16"`` those of forward products too, which moves spikes, and what the backward pass reads of the past. Sums,
+        states and what the optimiser changes are float32.
 
     Raises
     ------

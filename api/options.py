@@ -79,7 +79,7 @@ class Options:
     memory: int | None = None
     """Bytes that a training step on the processor may take; None: all that it needs without checkpoints."""
     precision: Precision = "float32"
-    """Of the factors of dense backward products; float16: of forward products and the kept past too. Sums and states are float32."""
+    """Of backward products' factors and deltas; float16: of forward products and the kept past too. Sums and states are float32."""
     threads: int | None = None
     """Threads of a program on the processor; None: ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all."""
     truncate: int | None = None
