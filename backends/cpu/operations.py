@@ -6,6 +6,7 @@ from functools import singledispatchmethod
 from typing import TypeAlias
 
 from snnc.backends.cpu.adjoint import GivenAdjoint
+from snnc.backends.cpu.held import ONE, Held, Slots
 from snnc.backends.cpu.stages import Stages
 from snnc.backends.cpu.storage import Storage, is_maximum
 from snnc.backends.cpu.tables import Table, wires_of
@@ -92,6 +93,10 @@ class Statements:
     """What finds the loss of a worker's samples, where that takes more than the record."""
     start: list[str] = field(default_factory=list)
     finish: list[str] = field(default_factory=list)
+    held: list[Held] = field(default_factory=list)
+    """Rows beside those of populations and records."""
+    sums: dict[str, int] = field(default_factory=dict)
+    """Sums that each thread keeps of its own, and their numbers."""
     tables: list[Table] = field(default_factory=list)
     weights: dict[str, str] = field(default_factory=dict)
     """Connection to the C++ expression of its weights."""
@@ -232,6 +237,7 @@ class Statements:
                 size = self.storage.size(op.currents[0]) if op.currents else self.storage.size(op.states[0])
                 self.kernels.append(f"std::vector<Array<float>> {gradient}_sums;")
                 self.layout.append(f"{gradient}_sums.resize(workers.size());")
+                self.sums[f"{gradient}_sums"] = size
                 self.start.append(f"{gradient}_sums[mine].resize(padded({size}));")
                 self.finish.append(f"{parameter}.gradient(w.index)[0] += sum_of({gradient}_sums[mine], {size});")
                 arguments.append(f"{gradient}_sums[mine].data()")
@@ -250,7 +256,7 @@ class Statements:
     def _keep_adjoint(self, name: str, current: str) -> None:
         """Keep the adjoint of a current at all steps under a name of the ABI."""
         self.kernels.append(f"Rows {name}{{{self.storage.size(current)}, 0}};")
-        self.layout.append(f"{name}.resize(training ? steps : 1, batch);")
+        self.held.append(Held(name, self.storage.size(current), Slots(0, ("steps",)), ONE))
         self.setup.append(f'add_adjoint("{name}", {name}, false);')
         self.backward.append(f"copy_step(w, d_{current}, t, {name}, t);")
 
