@@ -21,6 +21,7 @@ from snnc.compiler.step_operations import (
     DenseInputGradient,
     DenseWeightGradient,
     NeuronStep,
+    Pooling,
     PoolingGradient,
     ReductionGradient,
 )
@@ -85,6 +86,7 @@ def needs_of(
     learned = [u.parameter for u in program.update] if trains else []
     states = sum(storage.size(n) for op in program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs))
     fixed = SESSION + 4 * sum(values.values()) + 4 * len(moments(program.optimizer)) * sum(values[name] for name in learned)
+    fixed += sum(_turned(storage, op) for op in program.forward if isinstance(op, Pooling) and storage.takes_lists(op))
     fixed += _copies(storage, trains) + 4 * sum(2 * t.size if t.shape[1:] == (1,) else t.size for t in tables) + 4 * states
     thread = 4 * sum(values[name] for name in learned) + 4 * sum(map(padded, sums.values())) + _Room(storage, trains).bytes
     lists = _lists(storage, trains)
@@ -116,13 +118,19 @@ def _choices(storage: Storage) -> int:
     """Bytes of a step and sample of what maxima chose."""
     found = 0
     for op in storage.program.backward:
-        if isinstance(op, PoolingGradient | ReductionGradient) and is_maximum(op):
+        if isinstance(op, PoolingGradient | ReductionGradient) and is_maximum(op) and not storage.takes_lists(op):
             found += 4 * storage.size(op.target)
     for forward in storage.program.forward:
         if isinstance(forward, Convolve) and forward.connection in storage.pooled:
             outputs = storage.program.buffers[forward.weight].shape[0]
             found += math.prod(storage.pooled[forward.connection].output) * forward.groups * padded(outputs // forward.groups)
     return found
+
+
+def _turned(storage: Storage, op: Pooling) -> int:
+    """Bytes of the tables of a maximum of spikes, by source and by target."""
+    targets = op.windows.channels * math.prod(op.windows.output)
+    return 4 * (storage.size(op.source.buffer) + 1 + targets * (1 + math.prod(op.windows.kernel)))
 
 
 def _copies(storage: Storage, trains: bool) -> int:
@@ -190,6 +198,8 @@ class _Room:
         made += [c.outer for c in convolutions]
         rooms = sum(max((c.rooms[n] for c in convolutions), default=0) for n in range(3))
         starts = 8 * max((c.values for c in convolutions), default=0)
+        maxima = [op for op in program.forward if isinstance(op, Pooling) and self.storage.takes_lists(op)]
+        starts += 8 * max((self.storage.size(op.target) for op in maxima), default=0)
         return columns + sums + 8 * (LINE + max(made, default=0)) + 4 * rooms + starts
 
     def _made(self, buffer: str) -> bool:

@@ -136,9 +136,14 @@ class Statements:
         found = wires_of(op, self.storage)
         first = len(self.tables)
         self.tables += found.tables()
+        source = f"{op.source.buffer}, {_before('t', op.source)}"
+        if self.storage.takes_lists(op):
+            size = self.storage.size(op.source.buffer)
+            self.kernels.append(f"const SpikeMaximum {c}{{tables[{first}], tables[{first + 1}], {size}}};")
+            self.forward.append(f"{c}.forward(w, {source}, {op.target}, t, scratch);")
+            return
         kind = "Maximum" if is_maximum(op) else "Wiring"
         self.kernels.append(f"{'' if is_maximum(op) else 'const '}{kind} {c}{{tables[{first}], tables[{first + 1}]}};")
-        source = f"{op.source.buffer}, {_before('t', op.source)}"
         if is_maximum(op):
             self.forward.append(f"{c}.forward(w, {source}, {op.target}, t);")
             return
@@ -328,7 +333,9 @@ class Statements:
     @add.register
     def _wired_input_gradient(self, op: WiredInputGradient) -> None:
         c, adjoint = op.connection, f"d_{op.source.buffer}, {op.source.delay}"
-        if is_maximum(op):
+        if self.storage.takes_lists(op):
+            self.backward.append(f"{c}.input_gradient(w, {op.source.buffer}, d_{op.target}, t, {adjoint}, scratch);")
+        elif is_maximum(op):
             self.layout.append(f"{c}.keep(training ? segment : 0, batch);")
             self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, {adjoint});")
         else:

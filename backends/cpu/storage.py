@@ -13,9 +13,11 @@ from snnc.compiler.expression import Expression
 from snnc.compiler.near import near_bounds
 from snnc.compiler.plan import Precision
 from snnc.compiler.step_operations import (
+    BackwardOp,
     ConvolveInputGradient,
     DenseInputGradient,
     Fill,
+    ForwardOp,
     InputGradient,
     NeuronAdjoint,
     NeuronStep,
@@ -85,12 +87,16 @@ class Storage:
     def kept(self, buffer: str) -> Kept:
         """What is kept of an input or output."""
         readers = [op for op in self.program.forward if not isinstance(op, Fill | NeuronStep) and op.source.buffer == buffer]
-        by_rows = [op for op in readers if isinstance(op, Record) or is_maximum(op)]
+        by_rows = [op for op in readers if isinstance(op, Record) or (is_maximum(op) and not self.takes_lists(op))]
         listed = self.program.buffers[buffer].kind == "spikes" and len(by_rows) < len(readers)
         delays = [op.source.delay for op in readers]
         row_delays = [op.source.delay for op in (by_rows if listed else readers)]
         history = not listed and any(isinstance(op, WeightGradient) and op.source.buffer == buffer for op in self.program.backward)
         return Kept(max(delays, default=0), listed, max(row_delays, default=0) + 1, history, bool(by_rows))
+
+    def takes_lists(self, op: ForwardOp | BackwardOp) -> bool:
+        """Whether `op` is the maximum of windows over spikes, or its adjoint: it is 1 where one of them fired."""
+        return isinstance(op, Pooling | PoolingGradient) and op.kind == "max" and self.program.buffers[op.source.buffer].kind == "spikes"
 
     @cached_property
     def near(self) -> dict[str, tuple[str, str]]:
