@@ -37,6 +37,11 @@ FIXED: Final = (
     "readout.cpp",
     "cpu_session.hpp",
     "cpu_session.cpp",
+    "session_tensors.cpp",
+    "session_inputs.cpp",
+    "session_starts.cpp",
+    "checkpoints.hpp",
+    "checkpoints.cpp",
     "math.hpp",
 )
 """Sources that are the same in every project: they are compiled once."""
