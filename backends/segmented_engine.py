@@ -60,7 +60,7 @@ class SegmentedEngine(SizedEngine):
         if self.memory is None or not self.description["training"]:
             return 0
         key, threads = (steps, batch, self.memory), self._threads()
-        self._activity = self._activity.with_sequence(Needs.of(self.description), self._listed())
+        self._look()
         sizes = (self.description, steps, batch)
         chosen = self._segments.get(key)
         if chosen is None or predicted_bytes(*sizes, chosen, threads, self._activity) > self.memory:
@@ -69,8 +69,13 @@ class SegmentedEngine(SizedEngine):
 
     def least_memory(self, steps: int, batch: int) -> int:
         """Return the bytes of a training step in the segments that take least, by what sequences have shown so far."""
+        self._look()
         sizes, threads = (self.description, steps, batch), self._threads()
         return min(predicted_bytes(*sizes, segment, threads, self._activity) for segment in range(1, steps + 1))
+
+    def _look(self) -> None:
+        """Remember what the last sequence listed."""
+        self._activity = self._activity.with_sequence(Needs.of(self.description), self._listed())
 
     def _threads(self) -> int:
         """How many threads hold gradients of their own."""
