@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from snnc.backends.errors import MemoryNeededError
+from snnc.backends.native import NativeLibraryError
 
 ROOM: Final = 1.125
 """Room that growing lists make, over what they hold (``values.hpp``)."""
@@ -78,8 +79,18 @@ class Needs:
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> Needs:
-        """Return what ``project.json`` tells."""
+        """Return what ``project.json`` tells.
+
+        Raises
+        ------
+        NativeLibraryError
+            Another version of snnc wrote it.
+        """
         data = description["memory"]
+        if "lists" not in data:
+            raise NativeLibraryError(
+                f"the project of {description['name']!r} tells of its memory as another version of snnc did; emit the project again."
+            )
         lists = [ListNeeds(**one) for one in data["lists"]]
         return cls(**(dict(data) | {"lists": lists, "events": [(name, size) for name, size in data["events"]]}))
 

@@ -16,6 +16,7 @@ from nets import delayed, learnable, of_model, recurrent
 
 from snnc.backends.cpu.memory import ListNeeds, Needs, predicted_bytes, segment_for
 from snnc.backends.errors import MemoryNeededError
+from snnc.backends.native import NativeLibraryError
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
 from snnc.compiler.neurons import SLSTM
@@ -60,6 +61,11 @@ def test_the_longest_segment_that_fits_is_taken(history, checkpoint, steps, batc
     assert all(needed[n] > most for n in range(chosen + 1, steps + 1))
     with pytest.raises(MemoryNeededError, match="smaller batch"):
         segment_for(description, steps, batch, min(needed.values()) - 1, threads)
+
+
+def test_a_project_of_another_version_is_refused_where_memory_is_bounded():
+    with pytest.raises(NativeLibraryError, match="emit the project again"):
+        segment_for({"name": "old", "memory": {"fixed": 1, "history": 1, "checkpoint": 1, "listed": 1, "record": 1}}, 5, 2, 1000)
 
 
 def test_a_limit_of_memory_sets_checkpoints_and_too_small_a_limit_is_refused():
