@@ -67,7 +67,7 @@ def gathering(engine: Engine, accumulate: int) -> GatheringEngine | None:
         return None
     if engine.batch is not None or not isinstance(engine, GatheringEngine):
         raise TrainingOptionError(
-            f"accumulate is {accumulate}, but this target changes parameters after each step; the targets 'cpu' and 'reference' can wait."
+            f"accumulate is {accumulate}, but this target changes parameters after each step; the targets 'cpu', 'cuda' and 'reference' can wait."
         )
     return engine
 
