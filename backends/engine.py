@@ -139,12 +139,30 @@ class GatheringEngine(Protocol):
 
 
 @runtime_checkable
-class SharingEngine(GatheringEngine, Protocol):
+class ResumableEngine(Protocol):
+    """An engine whose optimiser can be read and set, so that training goes on where another stopped."""
+
+    def get_optimizer(self) -> OptimizerValues:
+        """Return a copy of what the optimiser keeps."""
+        ...
+
+    def set_optimizer(self, values: OptimizerValues) -> None:
+        """Set all that the optimiser keeps; `values` names every learned parameter and moment."""
+        ...
+
+
+@runtime_checkable
+class SharingEngine(Engine, GatheringEngine, ResumableEngine, Protocol):
     """An engine that lets gradients be changed between the backward pass and the update, as processes do that share a batch."""
 
     @property
     def device(self) -> int | None:
         """Number of the GPU whose memory it takes addresses of, beside the host's; None: the host's alone."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """The same text wherever the same program runs, whatever its weights."""
         ...
 
     @property
@@ -169,17 +187,4 @@ class SharingEngine(GatheringEngine, Protocol):
 
     def change_parameters(self, learning_rate: float) -> None:
         """Make one update from the gradients that were gathered or set."""
-        ...
-
-
-@runtime_checkable
-class ResumableEngine(Protocol):
-    """An engine whose optimiser can be read and set, so that training goes on where another stopped."""
-
-    def get_optimizer(self) -> OptimizerValues:
-        """Return a copy of what the optimiser keeps."""
-        ...
-
-    def set_optimizer(self, values: OptimizerValues) -> None:
-        """Set all that the optimiser keeps; `values` names every learned parameter and moment."""
         ...

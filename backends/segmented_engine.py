@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
@@ -95,6 +96,11 @@ class SegmentedEngine(SizedEngine):
             self.session.train_step()
         finally:
             self._setting("gather", Gather.ALONE)
+
+    @property
+    def fingerprint(self) -> str:
+        """See :class:`~snnc.backends.engine.SharingEngine`."""
+        return json.dumps({name: digest for name, digest in self.description["files"].items() if name != "weights.safetensors"})
 
     @property
     def gradient_elements(self) -> int:

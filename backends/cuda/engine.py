@@ -173,7 +173,9 @@ def open_engine(folder: Path, memory: int | None = None, number: int | None = No
     try:
         device = first_device()
         os.environ[DEVICE] = str(device.number)
-        return CudaEngine(build_cuda(folder, device.architecture), Path(folder), memory=memory, device_memory=device.memory, device=device.number)
+        return CudaEngine(
+            build_cuda(folder, device.architecture), Path(folder), memory=memory, device_memory=device.memory, device=device.number
+        )
     finally:
         os.environ.pop(DEVICE, None)
         if before is not None:
