@@ -27,6 +27,11 @@ class Ranks:
     ----------
     engine
         Whose gradients are summed.
+
+    Raises
+    ------
+    ToolMissingError, RanksGroupError
+        The processes cannot talk to each other.
     """
 
     def __init__(self, engine: SharingEngine) -> None:
@@ -37,7 +42,7 @@ class Ranks:
         self._place = _place(self._group.get_backend_config(), engine.device)
         self._flat = self._torch.zeros(engine.gradient_elements + 1, dtype=self._torch.float32, device=self._place)
         """All gradients one behind the other, and the loss."""
-        self._wait()
+        self._sum()
 
     def share(self, samples: Array) -> Array:
         """Return which samples of an update this process runs: as many as the others or one more, of few samples none."""
@@ -74,9 +79,7 @@ class Ranks:
             flat[-1] = loss
         else:
             flat.zero_()
-        self._group.all_reduce(flat)
-        # Kernels of the program and those that sum do not run beside each other: both may want the whole device.
-        self._wait()
+        self._sum()
         self.engine.gradients_from(flat.data_ptr())
         self.engine.change_parameters(learning_rate)
         return float(flat[-1])
@@ -91,6 +94,20 @@ class Ranks:
         """
         values = self.engine.get_parameters()
         self._compare("the trained parameters (learning rates or the processors' arithmetic differ)", *map(_bytes, values.values()))
+
+    def _sum(self) -> None:
+        """Sum the buffer over all processes.
+
+        No kernel of the program runs beside those that sum, as both may want the whole device: engines' calls return when theirs are over.
+        """
+        try:
+            self._group.all_reduce(self._flat)
+        except RuntimeError as error:
+            sent = self._group.get_backend_config()
+            raise RanksGroupError(
+                f"the {self.size} processes that train together do not reach each other by {sent}: {_line(error)}"
+            ) from None
+        self._wait()
 
     def _take_over(self) -> None:
         """Set the parameters and what the optimiser keeps to those of rank 0."""
@@ -203,7 +220,7 @@ def _joined(device: int | None) -> tuple[Any, Any]:
             distributed.init_process_group("nccl" if nccl else "gloo")
         except (RuntimeError, ValueError) as error:
             told = ", ".join(f"{name}={os.environ.get(name)}" for name in _ENVIRONMENT)
-            raise RanksGroupError(f"the processes do not find each other ({told}): {str(error).splitlines()[0]}") from None
+            raise RanksGroupError(f"the processes do not find each other ({told}): {_line(error)}") from None
         atexit.register(_leave)
     return torch, distributed
 
@@ -233,6 +250,11 @@ def _place(backends: str, device: int | None) -> str:
         f"torch's process group sends {backends}, and gradients of this session lie in the processor's memory; make it with "
         f"init_process_group('cpu:gloo,cuda:nccl'), leave it to snnc, {_HELP}."
     )
+
+
+def _line(error: Exception) -> str:
+    """Return the first line of what torch says."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _bytes(value: Array) -> bytes:

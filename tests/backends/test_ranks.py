@@ -162,3 +162,47 @@ def test_gradients_are_summed_on_the_device_where_what_sends_can(backends, devic
 def test_a_group_that_sends_device_memory_only_is_refused_on_the_processor():
     with pytest.raises(RanksGroupError, match="cuda:nccl"):
         ranks._place("cuda:nccl", None)
+
+
+class Recorder:
+    """Stands where torch, its process group and an engine do, and notes what is called; what it returns is of no interest."""
+
+    def __init__(self, calls, name="", fails=""):
+        self.calls, self.name, self.fails = calls, name, fails
+
+    def __getattr__(self, name):
+        return Recorder(self.calls, name, self.fails)
+
+    def __call__(self, *_, **__):
+        self.calls.append(self.name)
+        if self.name == self.fails:
+            raise RuntimeError("Duplicate GPU detected\nand so on")
+        return self
+
+    def __setitem__(self, *_):
+        self.calls.append("loss")
+
+    def __getitem__(self, _):
+        return 1.0
+
+    def __add__(self, _):
+        return 1
+
+
+def test_kernels_of_the_program_are_over_before_nccl_sums_and_its_own_before_the_update(monkeypatch):
+    calls = []
+    monkeypatch.setattr(ranks, "_joined", lambda _: (Recorder(calls), Recorder(calls)))
+    monkeypatch.setattr(ranks, "_place", lambda *_: "cuda:0")
+    together = ranks.Ranks(Recorder(calls))
+    assert calls[-1] == "synchronize"
+    calls.clear()
+    together.update(1.0, True, 1e-2)
+    called = [name for name in calls if name not in ("data_ptr", "current_stream")]
+    assert called == ["gradients_to", "loss", "all_reduce", "synchronize", "gradients_from", "change_parameters"]
+
+
+def test_what_torch_says_of_processes_that_do_not_reach_each_other_is_told(monkeypatch):
+    monkeypatch.setattr(ranks, "_joined", lambda _: (Recorder([]), Recorder([], fails="all_reduce")))
+    monkeypatch.setattr(ranks, "_place", lambda *_: "cuda:0")
+    with pytest.raises(RanksGroupError, match=r"Duplicate GPU detected$"):
+        ranks.Ranks(Recorder([]))
