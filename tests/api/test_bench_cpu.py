@@ -259,17 +259,19 @@ def test_the_table_is_sorted_by_time_and_tells_ratios_and_reasons():
 
 def test_the_summary_names_the_fastest_and_the_smallest_of_the_others():
     slow = ROWS[0] | {"engine": "snntorch", "ms_median": 100.0, "peak_mb": 60.0}
+    eager = slow | {"mode": "eager", "ms_median": 150.0}
     elsewhere = ROWS[0] | {"engine": "torch", "workload": "W2", "ms_median": 1.0}
-    (found,) = summary([*ROWS, slow, elsewhere])
+    (found,) = summary([*ROWS, eager, slow, elsewhere])
     assert found == {"workload": "W1", "density": 0.05, "mode": "exact", "times_snntorch": 20.0, "times_best": 8.0, "best": "jax"} | {
+        "times_eager": 30.0,
         "memory_of_best": pytest.approx(30 / 90),
         "least": "snntorch",
         "memory_of_least": 0.5,
     }
     assert summary(ROWS[1:])[0]["times_best"] is None
     assert summary_lines(ROWS[1:]) == []
-    assert summary_lines([*ROWS, slow])[0].endswith(
-        "20.0 x snnTorch, 8.0 x the best other (jax), memory 0.33 of jax, 0.50 of snntorch, the smallest"
+    assert summary_lines([*ROWS, slow, eager])[0].endswith(
+        "20.0 x snnTorch, 30.0 x the same, eager, 8.0 x the best other (jax), memory 0.33 of jax, 0.50 of snntorch, the smallest"
     )
 
 

@@ -21,11 +21,11 @@ LEVEL = os.environ.get("SNNC_TEST_LEVEL", "-O0")
 
 
 @contextmanager
-def opened(program, threads=2, memory=None, precision="float32", made=None):
-    """Emit `program`, build and open it; `made`: flags that tell how threads are made."""
+def opened(program, threads=2, memory=None, precision="float32"):
+    """Emit `program`, build and open it."""
     with tempfile.TemporaryDirectory(prefix="snnc-cpu-") as above:
         folder = emit_cpu(program, Path(above) / "project", precision=precision)
-        engine = CpuEngine(build_cpu(folder, level=LEVEL, threads=made), folder, threads, memory)
+        engine = CpuEngine(build_cpu(folder, level=LEVEL), folder, threads, memory)
         yield engine
         engine.close()
 
