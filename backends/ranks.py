@@ -6,7 +6,8 @@ import atexit
 import hashlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +27,7 @@ class Ranks:
     Parameters
     ----------
     engine
-        Whose gradients are summed.
+        Whose gradients are summed: nothing is sent before :meth:`begin`, which finds those that differ.
 
     Raises
     ------
@@ -42,7 +43,7 @@ class Ranks:
         self._place = _place(self._group.get_backend_config(), engine.device)
         self._flat = self._torch.zeros(engine.gradient_elements + 1, dtype=self._torch.float32, device=self._place)
         """All gradients one behind the other, and the loss."""
-        self._sum()
+        self._wait()
 
     def share(self, samples: Array) -> Array:
         """Return which samples of an update this process runs: as many as the others or one more, of few samples none."""
@@ -51,13 +52,22 @@ class Ranks:
     def begin(self, schedule: object, labels: Array) -> None:
         """Compare what the processes were given, and take the parameters and the optimiser of rank 0.
 
+        Parameters
+        ----------
+        schedule
+            How samples of what shape become updates; what it shows is compared.
+        labels
+            Of all samples, [samples].
+
         Raises
         ------
         RanksDifferError
             They are about to train different networks, in different ways or on different samples.
+        RanksGroupError
+            They do not reach each other.
         """
         self._compare("the network, target, loss or optimizer", self.engine.fingerprint.encode())
-        self._compare("the number of epochs, the batch, the seed or the parts of an update", repr(schedule).encode())
+        self._compare("the number of epochs, the batch, the seed, the parts of an update or the samples' shape", repr(schedule).encode())
         self._compare("the labels (each is given all samples, and takes its share of every batch)", _bytes(labels.astype(np.int64)))
         self._take_over()
 
@@ -100,13 +110,8 @@ class Ranks:
 
         No kernel of the program runs beside those that sum, as both may want the whole device: engines' calls return when theirs are over.
         """
-        try:
+        with self._talking():
             self._group.all_reduce(self._flat)
-        except RuntimeError as error:
-            sent = self._group.get_backend_config()
-            raise RanksGroupError(
-                f"the {self.size} processes that train together do not reach each other by {sent}: {_line(error)}"
-            ) from None
         self._wait()
 
     def _take_over(self) -> None:
@@ -133,13 +138,24 @@ class Ranks:
             digest.update(part)
         own = self._torch.tensor(list(digest.digest()), dtype=self._torch.uint8, device=self._place)
         found = [self._torch.empty_like(own) for _ in range(self.size)]
-        self._group.all_gather(found, own)
+        with self._talking():
+            self._group.all_gather(found, own)
         others = [rank for rank, one in enumerate(found) if not self._torch.equal(one, found[0])]
         if others:
             raise RanksDifferError(
                 f"of {self.size} processes that train together, rank {', '.join(map(str, others))} and rank 0 differ in {what}. Give all "
                 f"the same, {_HELP}."
             )
+
+    @contextmanager
+    def _talking(self) -> Iterator[None]:
+        """Give what torch says of processes that are not reached a code."""
+        try:
+            yield
+        except RuntimeError as error:
+            sent = self._group.get_backend_config()
+            told = f"the {self.size} processes that train together do not reach each other by {sent}: {_line(error)}"
+            raise RanksGroupError(told) from None
 
     def _wait(self) -> None:
         """Let torch's stream end."""

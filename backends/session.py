@@ -233,7 +233,7 @@ class Session:
             self.engine, lambda chosen: (self._batch(data, chosen), labels[chosen].astype(np.int64)), accumulate=accumulate, ranks=ranks
         )
         if ranks is not None:
-            ranks.begin((plan, accumulate), labels)
+            ranks.begin((plan, accumulate, {id_: a.shape for id_, a in data.items()}), labels)
         history = training.train(plan, count, lambda chosen, epoch, following: updates.make(chosen, following, rate(epoch)), callback)
         if ranks is not None:
             ranks.end()

@@ -94,7 +94,14 @@ def test_processes_can_be_told_to_train_by_themselves(trained):
 
 
 @pytest.mark.parametrize(
-    ("what", "said"), [("labels", "labels"), ("schedule", "the seed"), ("network", "optimizer"), ("rates", "trained parameters")]
+    ("what", "said"),
+    [
+        ("labels", "labels"),
+        ("schedule", "the seed"),
+        ("optimizer", "optimizer"),
+        ("network", "the network"),
+        ("rates", "trained parameters"),
+    ],
 )
 def test_processes_that_disagree_are_told_so(trained, what, said):
     for found in trained[0]:
@@ -205,4 +212,4 @@ def test_what_torch_says_of_processes_that_do_not_reach_each_other_is_told(monke
     monkeypatch.setattr(ranks, "_joined", lambda _: (Recorder([]), Recorder([], fails="all_reduce")))
     monkeypatch.setattr(ranks, "_place", lambda *_: "cuda:0")
     with pytest.raises(RanksGroupError, match=r"Duplicate GPU detected$"):
-        ranks.Ranks(Recorder([]))
+        ranks.Ranks(Recorder([])).update(1.0, True, 1e-2)

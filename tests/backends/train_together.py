@@ -35,6 +35,8 @@ def others(rank):
         yield "schedule", refused(session, seed=rank)
         yield "rates", refused(session, learning_rate=lambda epoch: 1e-2 * (1 + rank))
     with session_of(name, CASES[name].program(SGD(1e-2, 0.5 * rank))) as session:
+        yield "optimizer", refused(session)
+    with session_of("in parts" if rank else name) as session:
         yield "network", refused(session)
 
 
