@@ -30,9 +30,10 @@ def test_an_update_in_parts_is_that_of_all_samples_for_every_loss(name):
             np.testing.assert_allclose(engine.get_parameters()[label], value, atol=2e-5, err_msg=label)
 
 
+@pytest.mark.parametrize("name", ["learnable", "convolutional", "sparse_recurrent"])
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
-def test_an_update_from_gradients_that_were_handed_over_is_the_same_to_the_bit(target):
-    program = program_of("learnable")
+def test_an_update_from_gradients_that_were_handed_over_is_the_same_to_the_bit(target, name):
+    program = program_of(name)
     inputs, labels = data(program, 9, BATCH)
     with opened_cpu(program, threads=3) if target == "cpu" else opened(program) as engine:
         start = engine.get_parameters(), engine.get_optimizer()
