@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from snnc.backends.cpu.memory import segment_for
+from snnc.backends.cpu.memory import UNSEEN, Needs, predicted_bytes, segment_for
 from snnc.backends.engine import Array, Initial
 from snnc.backends.events import Given
 from snnc.backends.native import Role
@@ -51,6 +51,7 @@ class SegmentedEngine(SizedEngine):
         super().__init__(library, folder)
         self.memory = memory
         self._segments: dict[tuple[int, int, int], int] = {}
+        self._activity = UNSEEN
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.engine.Engine`."""
@@ -126,14 +127,33 @@ class SegmentedEngine(SizedEngine):
         return super()._settings_of(steps, batch) | {"segment": self._segment(steps, batch)}
 
     def _segment(self, steps: int, batch: int) -> int:
-        """Steps between two checkpoints; 0: there are none."""
+        """Steps between two checkpoints; 0: there are none.
+
+        The first one is chosen by an assumed activity. Between sequences it is shortened where what they listed tells that the bound would
+        be passed.
+        """
         if self.memory is None or not self.description["training"]:
             return 0
-        key = steps, batch, self.memory
-        if key not in self._segments:
-            found = segment_for(self.description, steps, batch, self.memory)
-            self._segments[key] = 0 if found == steps else found
-        return self._segments[key]
+        key, threads = (steps, batch, self.memory), self._threads()
+        self._activity = self._activity.with_sequence(Needs.of(self.description), self._listed())
+        sizes = (self.description, steps, batch)
+        chosen = self._segments.get(key)
+        if chosen is None or predicted_bytes(*sizes, chosen, threads, self._activity) > self.memory:
+            chosen = self._segments[key] = segment_for(*sizes, self.memory, threads, self._activity)
+        return 0 if chosen == steps else chosen
+
+    def least_memory(self, steps: int, batch: int) -> int:
+        """Return the bytes of a training step in the segments that take least, by what sequences have shown so far."""
+        sizes, threads = (self.description, steps, batch), self._threads()
+        return min(predicted_bytes(*sizes, segment, threads, self._activity) for segment in range(1, steps + 1))
+
+    def _threads(self) -> int:
+        """How many threads hold gradients of their own."""
+        return 1
+
+    def _listed(self) -> Mapping[str, float]:
+        """Part of the numbers of each list that the last sequence listed."""
+        return {}
 
     def _check_memory(self, steps: int, batch: int) -> None:
         if not self._segment(steps, batch):

@@ -29,6 +29,14 @@ class CpuEngine(SegmentedEngine):
         if threads is not None:
             self._setting("threads", threads)
 
+    def _threads(self) -> int:
+        return int(self.session.get("threads")[0])
+
+    def _listed(self) -> Mapping[str, float]:
+        profile = self.session.profile()
+        listed: dict[str, float] = profile["listed"]
+        return listed if profile["forward_runs"] + profile["train_runs"] else {}
+
     def _memory_there(self) -> tuple[int, str]:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "this machine"
 
@@ -39,6 +47,17 @@ class CpuEngine(SegmentedEngine):
                 self.session.set_events(info["tensor"], given.begin, given.ids)
             else:
                 self.session.set(info["tensor"], given)
+
+
+def threads_of(threads: int | None) -> int:
+    """Return how many threads a session has for which so many were asked for (None: nobody asked), as ``cpu_session.cpp`` decides."""
+    if threads is not None:
+        return threads
+    for name in ("SNNC_THREADS", "OMP_NUM_THREADS"):
+        wanted = os.environ.get(name, "")
+        if wanted.isdecimal() and int(wanted):
+            return int(wanted)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def open_engine(folder: Path, threads: int | None = None, memory: int | None = None) -> CpuEngine:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from snnc.backends.cpu.adjoint import GivenAdjoint
+from snnc.backends.cpu.memory import Needs
 from snnc.backends.cpu.network import loss_context, optimizer_context
 from snnc.backends.cpu.storage import Storage
 from snnc.backends.cuda.copies import WeightCopy
@@ -98,7 +99,7 @@ def network_context(
         "classes": storage.size(record) if record is not None else 0,
         "loss": loss_context(program.loss),
         "optimizer": optimizer_context(program.optimizer),
-        "memory": MemoryNeeds(buffers.bytes_per_step(), buffers.memory() | {"fixed": _fixed_bytes(program, learned, copies)}),
+        "memory": MemoryNeeds(buffers.bytes_per_step(), buffers.needs(_fixed_bytes(program, learned, copies)).to_data()),
         "work": _work(steps) | {"levels": len(turns.stretches)},
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
@@ -242,15 +243,15 @@ class Buffers:
         turned = sum(self.storage.size(name) for name in self.gradients.turned)
         return sum(kept) + -(-turned // 8) + self._staged
 
-    def memory(self) -> dict[str, int]:
-        """Bytes of a step and sample that a segment keeps, of a checkpoint of a sample, and of a step and sample for the whole sequence."""
+    def needs(self, fixed: int) -> Needs:
+        """What a session needs beside `fixed` bytes; spikes take a bit each, whatever fires."""
         history = sum(row.bytes for row in self.rows if "kept" in row.slots)
         history += sum(-(-self.storage.size(name) // 8) for name in self.gradients.turned)
         begun = {n for op in self.program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs)}
         named = [row for row in self.rows if row.name in begun and not _whole(row.slots)]
         checkpoint = sum(4 * row.size * (row.past if "kept" in row.slots else 1) for row in named)
         whole = sum(row.bytes for row in self.rows if _whole(row.slots))
-        return {"history": history, "checkpoint": checkpoint, "record": whole + self._staged, "listed": 0}
+        return Needs(fixed, {"number": history, "steps": whole + self._staged, "segment": history, "block": 0}, checkpoint)
 
     @property
     def _staged(self) -> int:

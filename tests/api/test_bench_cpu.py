@@ -50,6 +50,15 @@ def test_workloads_are_found_by_label_and_by_name():
         workloads("w9")
 
 
+def test_several_patterns_choose_what_any_of_them_matches():
+    assert [w.label for w in workloads("W3-5, w1-5,conv*,w1-5")] == ["w1-5", "w3-5", "conv-3"]
+    assert [w.label for w in workloads("w2,*")] == [w.label for w in workloads()]
+    with pytest.raises(BenchError, match="no workload of the suite cpu matches 'w9', 'v\\*'; there are w1-1"):
+        workloads("w1-5,w9,v*")
+    with pytest.raises(BenchError, match="names no workload"):
+        workloads(" ,")
+
+
 @pytest.mark.parametrize("workload", [*WORKLOADS, RECURRENT, CONV], ids=lambda w: w.label)
 def test_problems_survive_their_archive(workload, tmp_path):
     problem = make_problem(workload.small(3, 2), seed=4)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import snnc
-from snnc.backends.cpu.memory import predicted_bytes
 from snnc.backends.events import Events
 from snnc.benchmarks.cpu.network import labelled, labels, network, training
 from snnc.benchmarks.cpu.problem import Problem
@@ -79,5 +78,4 @@ def _placed(x: Array, device: str) -> Any:
 
 def _save_memory(engine: Any, workload: Workload) -> None:
     """Allow a training step the least memory that it is predicted to need."""
-    sizes = range(1, workload.steps + 1)
-    engine.memory = min(predicted_bytes(engine.description, workload.steps, workload.batch, segment) for segment in sizes)
+    engine.memory = engine.least_memory(workload.steps, workload.batch)
