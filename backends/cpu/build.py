@@ -18,31 +18,38 @@ from snnc.backends.emulator.toolchain import (
     run_compiler,
 )
 
-SOURCES: Final = (
-    "network.cpp",
-    "neurons.cpp",
-    "cpu_session.cpp",
-    "session_tensors.cpp",
-    "session_inputs.cpp",
-    "session_starts.cpp",
-    "checkpoints.cpp",
-    "snnc_abi.cpp",
-    "snnc_files.cpp",
+HOT: Final = (
     "products.cpp",
+    "network.cpp",
+    "convolution.cpp",
     "dense.cpp",
     "values.cpp",
     "wiring.cpp",
     "maximum.cpp",
     "windows.cpp",
-    "convolution.cpp",
     "readout.cpp",
+    "neurons.cpp",
 )
+"""Sources where a step spends its time; those that take longest to compile first."""
+PLAIN: Final = (
+    "session_tensors.cpp",
+    "cpu_session.cpp",
+    "session_inputs.cpp",
+    "session_starts.cpp",
+    "checkpoints.cpp",
+    "threads.cpp",
+    "snnc_abi.cpp",
+    "snnc_files.cpp",
+)
+"""The others."""
+SOURCES: Final = (*HOT, *PLAIN)
 OWN: Final = ("network.cpp", "neurons.cpp")
 """Those that differ between projects."""
 HEADERS: Final = ("convolution.hpp", "cpu_session.hpp", "dense.hpp", "maximum.hpp", "readout.hpp", "wiring.hpp")
 """What ``network.cpp`` includes in every project: g++ keeps it compiled."""
 FLAGS: Final = ("-march=native", "-fno-math-errno", "-fno-trapping-math")
 LEVEL: Final = "-O3"
+PLAIN_LEVEL: Final = "-O1"
 """How hard sources are optimised."""
 EQUATION_FLAGS: Final = ("-ffp-contract=off",)
 LIBRARY: Final = "libsnnc_project.so"
@@ -74,7 +81,7 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL) -> Pa
     every = (*common_flags(command), *FLAGS, *flags)
     identity = [*command, compiler_version(command), *every, machine_id()]
     headers = headers_of(folder)
-    levels = dict.fromkeys(SOURCES, LEVEL) | dict.fromkeys(OWN, level)
+    levels = dict.fromkeys(HOT, LEVEL) | dict.fromkeys(PLAIN, PLAIN_LEVEL) | dict.fromkeys(OWN, level)
     further = {"neurons.cpp": EQUATION_FLAGS}
     keys = {name: source_key(folder / name, headers, [*identity, levels[name], *further.get(name, ())]) for name in SOURCES}
 

@@ -18,6 +18,7 @@ FIXED: Final = (
     "bfloat16.hpp",
     "vectors.hpp",
     "threads.hpp",
+    "threads.cpp",
     "values.hpp",
     "values.cpp",
     "products.hpp",

@@ -87,13 +87,13 @@ def network_context(
         "members": [*buffers.members(), _group("Parameters.", _parameters(program))],
         "setup": _setup(storage, buffers, learned),
         "layout": [*buffers.layout(record), *(copy.layout for copy in copies), *gradients.layout],
-        "binding": [*buffers.binding(), *_parameter_binding(steps, learned), *steps.bound.binding],
+        "binding": [*buffers.binding(), *_parameter_binding(steps), *steps.bound.binding],
         "turns": gradients.turns,
         "gradients": gradients.lines,
         "copies": [copy.statement for copy in copies],
         "half": steps.half,
         "start": buffers.start(),
-        "updates": [{"learned": f"{p}_learned", "numbers": max(1, program.parameters[p].value.size)} for p in learned],
+        "updates": [{"name": p, "learned": f"{p}_learned", "numbers": max(1, program.parameters[p].value.size)} for p in learned],
         "tables": len(steps.tables.tables),
         "record": record,
         "classes": storage.size(record) if record is not None else 0,
@@ -290,13 +290,8 @@ def _pointers(steps: Steps, learned: list[str]) -> list[str]:
     return lines + [f"Learned {p}_learned;" for p in learned]
 
 
-def _parameter_binding(steps: Steps, learned: list[str]) -> list[str]:
-    lines = [f"net.{p} = {p}.value.data();" for p in steps.program.parameters]
-    lines += [copy.binding for copy in steps.bound.copies.values()]
-    for p in learned:
-        numbers = f"{{{p}.gradient.data(), {p}.slices, static_cast<int>({p}.numbers), {p}.slice_rows, !last_segment()}}"
-        lines.append(f"net.{p}_learned = {{{p}.value.data(), {p}.moment1.data(), {p}.moment2.data(), {numbers}}};")
-    return lines
+def _parameter_binding(steps: Steps) -> list[str]:
+    return [f"net.{p} = {p}.value.data();" for p in steps.program.parameters] + [copy.binding for copy in steps.bound.copies.values()]
 
 
 def _fixed_bytes(program: StepProgram, learned: Collection[str], copies: Iterable[WeightCopy]) -> int:

@@ -43,6 +43,12 @@ def data(program, steps=9, batch=5, seed=1, density=0.4):
     return inputs, random.integers(0, classes[0], batch) if classes else None
 
 
+def parts_of(inputs, labels, *bounds):
+    """The samples up to each bound, and those behind the last, as inputs and labels."""
+    ends = zip((0, *bounds), (*bounds, len(labels)), strict=True)
+    return [({name: x[:, first:last] for name, x in inputs.items()}, labels[first:last]) for first, last in ends]
+
+
 def assert_same_records(found, wanted):
     assert found.keys() == wanted.keys()
     for name, record in wanted.items():
