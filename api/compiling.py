@@ -111,7 +111,8 @@ def compile(
         Parts that populations with sparse connections are cut into, 1 for none; by default as many as make the predicted step fastest.
     memory
         On the processor and on a GPU: bytes that a training step may take, such as ``"500M"``. Where the states of all steps are more,
-        those between two checkpoints are kept, and steps run again before they run backward. Gradients are equal up to the order of sums.
+        those between two checkpoints are kept, and steps run again before they run backward. Gradients are equal, on a GPU up to the order
+        of sums; on the processor the longest segments that fit are taken, and shortened once sequences list more than was assumed.
     threads
         On the processor: how many; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all.
     overlap_host_io

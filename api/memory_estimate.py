@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from snnc.backends.cpu.engine import threads_of
 from snnc.backends.cpu.memory import predicted_bytes, segment_for
 from snnc.compiler.graph import Graph
 from snnc.compiling import compile_to_folder
-from snnc.options import Options
+from snnc.options import CPU, Options
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ def estimate_memory(graph: Graph, chosen: Options) -> MemoryEstimate:
         compile_to_folder(graph, chosen, Path(above) / "project")
         description = json.loads((Path(above) / "project" / "project.json").read_text(encoding="utf-8"))
     steps, batch, training = description["steps"], description["batch"], description["training"]
-    segment = steps
+    segment, threads = steps, threads_of(chosen.threads) if chosen.target == CPU else 1
     if training and chosen.memory is not None:
-        segment = segment_for(description, steps, batch, chosen.memory)
-    size = predicted_bytes(description, steps, batch, segment) if training else steps * batch * description["bytes_per_step"]
+        segment = segment_for(description, steps, batch, chosen.memory, threads)
+    size = predicted_bytes(description, steps, batch, segment, threads)
     return MemoryEstimate(chosen.target, chosen.precision, steps, batch, training, None if segment == steps else segment, size)

@@ -63,6 +63,7 @@ class Session(session.Session):
         seed: int | None = None,
         accumulate: int = 1,
         callback: Callable[[Progress], None] | None = None,
+        distributed: bool = True,
     ) -> History:
         """Train; batch size and seed are those of the compilation unless given. See :meth:`snnc.backends.session.Session.fit`."""
         size = batch if batch is not None or self.engine.batch is not None else self.options.batch
@@ -78,6 +79,7 @@ class Session(session.Session):
             seed=order,
             accumulate=accumulate,
             callback=callback,
+            distributed=distributed,
         )
 
     def show(self) -> None:

@@ -149,3 +149,42 @@ class ResumableEngine(Protocol):
     def set_optimizer(self, values: OptimizerValues) -> None:
         """Set all that the optimiser keeps; `values` names every learned parameter and moment."""
         ...
+
+
+@runtime_checkable
+class SharingEngine(Engine, GatheringEngine, ResumableEngine, Protocol):
+    """An engine that lets gradients be changed between the backward pass and the update, as processes do that share a batch."""
+
+    @property
+    def device(self) -> int | None:
+        """Number of the GPU whose memory it takes addresses of, beside the host's; None: the host's alone."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """The same text wherever the same program runs, whatever its weights."""
+        ...
+
+    @property
+    def gradient_elements(self) -> int:
+        """How many numbers (float32) all gradients hold together."""
+        ...
+
+    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
+        """Sum the gradients of `parts` and change no parameter; return the loss.
+
+        The loss is averaged over `samples`, of which the parts may be some: theirs is a share of it.
+        """
+        ...
+
+    def gradients_to(self, address: int) -> None:
+        """Copy all gradients to memory, one behind the other in the model's orientation; they are there when this returns."""
+        ...
+
+    def gradients_from(self, address: int) -> None:
+        """Set all gradients from memory that holds them as :meth:`gradients_to` does, which may change when this returns."""
+        ...
+
+    def change_parameters(self, learning_rate: float) -> None:
+        """Make one update from the gradients that were gathered or set."""
+        ...

@@ -135,3 +135,27 @@ class OptimizerValuesError(SessionError):
     """What an optimiser kept is of another network or optimiser, damaged, or not there."""
 
     code = "SNNC-E546"
+
+
+class UnsharedTargetError(SessionError):
+    """Several processes are to train together on a target that cannot sum gradients over processes."""
+
+    code = "SNNC-E547"
+
+
+class ShareError(SessionError):
+    """A batch holds fewer samples than processes train on it."""
+
+    code = "SNNC-E548"
+
+
+class RanksDifferError(SessionError):
+    """Processes that train together were given different networks, settings or samples, or hold different parameters."""
+
+    code = "SNNC-E549"
+
+
+class RanksGroupError(SessionError):
+    """Processes that train together cannot reach each other, or not with what they hold."""
+
+    code = "SNNC-E551"

@@ -28,7 +28,9 @@ from snnc.backends.history import History, Progress
 from snnc.backends.initial import initial_values
 from snnc.backends.optimizer_values import PREFIX, optimizer_by_label, set_optimizer_by_label
 from snnc.backends.prediction import check_labels, prediction_output, scores
+from snnc.backends.ranks import ranks_for
 from snnc.backends.replay import Replay
+from snnc.backends.updates import Updates
 from snnc.backends.weights import by_label, by_name, load_weights, save_weights
 from snnc.compiler.graph import Layout
 from snnc.compiler.step_program import InputInfo, StepProgram
@@ -175,8 +177,13 @@ class Session:
         seed: int = 0,
         accumulate: int = 1,
         callback: Callable[[Progress], None] | None = None,
+        distributed: bool = True,
     ) -> History:
         """Train by backpropagation through time.
+
+        Processes that ``torchrun`` started, or that torch's process group holds, train together: each is given all samples and runs its
+        share of every batch, gradients are summed over them (by NCCL on GPUs, else by gloo), and updates and losses are those of the
+        whole batch in each, up to rounding. The parameters of rank 0 are the first, and all end with the same bits.
 
         Where the engine was compiled for one batch size, samples that do not fill the last batch of an epoch are left out and
         counted in ``History.dropped``; with shuffling these are others in each epoch. Other engines take a smaller last batch.
@@ -203,11 +210,13 @@ class Session:
             of a part. The update is that of the whole batch, up to rounding.
         callback
             Called after each batch.
+        distributed
+            Whether such processes train together; otherwise each trains by itself.
 
         Raises
         ------
         SessionError
-            The data do not fit the network, or it cannot be trained.
+            The data do not fit the network, or it cannot be trained; or processes that are to train together cannot.
         """
         self._check_open()
         if self.program.loss is None or self.program.optimizer is None:
@@ -219,24 +228,16 @@ class Session:
             epochs, training.batch_size(self.engine, count, batch), self.engine.batch is not None, shuffle, seed, first_epoch
         )
         rate = training.learning_rate(self.program.optimizer, learning_rate)
-        gathering = training.gathering(self.engine, accumulate)
-
-        def batch_of(chosen: Array) -> tuple[dict[str, Array], Array]:
-            return self._batch(data, chosen), labels[chosen].astype(np.int64)
-
-        ahead: list[tuple[dict[str, Array], Array]] = []
-
-        def train(chosen: Array, epoch: int, following: Array | None) -> float:
-            if gathering is not None:
-                parts = np.array_split(chosen, min(accumulate, len(chosen)))
-                return gathering.train_parts(map(batch_of, parts), len(chosen), rate(epoch))
-            inputs, target = ahead.pop() if ahead else batch_of(chosen)
-            if following is not None and takes_ahead(self.engine):
-                ahead.append(batch_of(following))
-                self.engine.offer(*ahead[0])
-            return self.engine.train_batch(inputs, target, rate(epoch))
-
-        return training.train(plan, count, train, callback)
+        ranks = ranks_for(self.engine, plan.batch) if distributed else None
+        updates = Updates(
+            self.engine, lambda chosen: (self._batch(data, chosen), labels[chosen].astype(np.int64)), accumulate=accumulate, ranks=ranks
+        )
+        if ranks is not None:
+            ranks.begin((plan, accumulate, {id_: a.shape for id_, a in data.items()}), labels)
+        history = training.train(plan, count, lambda chosen, epoch, following: updates.make(chosen, following, rate(epoch)), callback)
+        if ranks is not None:
+            ranks.end()
+        return history
 
     def predict(self, x: Mapping[str, Input] | Input, output: str | None = None) -> Array:
         """Return the class index of each sample; `x` as in :meth:`fit`, `output` where several could be meant."""

@@ -32,12 +32,11 @@ class MemoryNeeds:
     per_step
         Of a step and sample where nothing is kept between checkpoints only.
     parts
-        ``fixed``; ``history`` of a step and sample that checkpoints can spare; ``checkpoint`` of a sample; ``record`` of a step and
-        sample; ``listed`` neurons, whose spikes are listed.
+        :class:`snnc.backends.cpu.memory.Needs` as data.
     """
 
     per_step: int
-    parts: Mapping[str, int]
+    parts: Mapping[str, Any]
 
 
 def session_sizes(program: StepProgram, steps: int | None, batch: int | None) -> dict[str, int]:

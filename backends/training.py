@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from snnc.backends.engine import Array, Engine, GatheringEngine
+from snnc.backends.engine import Array, Engine
 from snnc.backends.errors import BatchSizeError, TrainingOptionError
 from snnc.backends.history import History, Progress
 from snnc.compiler.optimizers import Optimizer
@@ -51,25 +51,6 @@ def batch_size(engine: Engine, count: int, wanted: int | None) -> int:
     if count < engine.batch:
         raise BatchSizeError(f"{count} samples do not fill one batch of {engine.batch}; give more, or compile for a smaller batch.")
     return engine.batch
-
-
-def gathering(engine: Engine, accumulate: int) -> GatheringEngine | None:
-    """Return the engine when it is to see updates in `accumulate` parts; None when in one.
-
-    Raises
-    ------
-    TrainingOptionError
-        It cannot, or there is no such number of parts.
-    """
-    if accumulate < 1:
-        raise TrainingOptionError(f"accumulate is {accumulate}; an update is run in at least 1 part.")
-    if accumulate == 1:
-        return None
-    if engine.batch is not None or not isinstance(engine, GatheringEngine):
-        raise TrainingOptionError(
-            f"accumulate is {accumulate}, but this target changes parameters after each step; the targets 'cpu' and 'reference' can wait."
-        )
-    return engine
 
 
 def learning_rate(optimizer: Optimizer, wanted: float | Callable[[int], float] | None) -> Callable[[int], float]:

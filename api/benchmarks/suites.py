@@ -6,10 +6,10 @@ import json
 import subprocess
 import sys
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from snnc.benchmarks.nets import benchmark, names
+from snnc.benchmarks.patterns import matching
 from snnc.compiler.mapping.strategies.partition import has_metis
 from snnc.errors import BenchError
 
@@ -35,20 +35,18 @@ def strategies() -> tuple[str, ...]:
     return ("snnc", "published", "linear", "random", "metis" if has_metis() else "greedy")
 
 
-def tasks(suite: str, pattern: str = "*") -> tuple[Task, ...]:
-    """Return the rows of a suite whose net matches `pattern` (as file names do: ``logged-*``).
+def tasks(suite: str, patterns: str = "*") -> tuple[Task, ...]:
+    """Return the rows of a suite whose net matches one of `patterns` (:func:`~snnc.benchmarks.patterns.matching`).
 
     Raises
     ------
     BenchError
-        There is no such suite, or no net matches.
+        There is no such suite, or a pattern matches no net.
     """
     if suite not in SUITES:
         raise BenchError(f"there is no suite {suite!r}; there are {', '.join(SUITES)}, cpu, cuda and paper.")
-    chosen = names() if pattern != "*" else _usual(suite)
-    nets = [name for name in dict.fromkeys(chosen) if fnmatchcase(name, pattern)]
-    if not nets:
-        raise BenchError(f"no benchmark matches {pattern!r}; names look like w1, logged-h2-a1, shd-x16-n8-a5.")
+    known = tuple(dict.fromkeys(names() if patterns != "*" else _usual(suite)))
+    nets = matching(patterns, known, lambda name: (name,), "benchmark", "names look like w1, logged-h2-a1, shd-x16-n8-a5")
     if suite == "compile":
         return tuple(Task(net, "snnc", None, True) for net in nets)
     return tuple(

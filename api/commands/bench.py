@@ -19,7 +19,9 @@ def bench(
             "paper: the papers' networks, a GPU's time beside the time predicted for IPUs.",
         ),
     ] = "mapping",
-    nets: Annotated[str, typer.Option("--nets", metavar="PATTERN", help="Only nets of these names: 'logged-*', w1, 'shd-x*'.")] = "*",
+    nets: Annotated[
+        str, typer.Option("--nets", metavar="PATTERNS", help="Only nets of these names, with commas between: 'logged-*', 'w1,shd-x*'.")
+    ] = "*",
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the rows as JSON; - for stdout.")] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="With --suite compile, cpu or cuda: draw the rows, .svg.")

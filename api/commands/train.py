@@ -27,11 +27,13 @@ def train(
 ) -> None:
     """Train a compiled project where it runs, and keep the weights in its folder.
 
-    What the optimiser keeps lies beside the weights: training again goes on where it stopped.
+    What the optimiser keeps lies beside the weights: training again goes on where it stopped. Processes that torchrun starts train
+    together, and the first of them writes: torchrun --nproc-per-node 2 -m snnc train build/ --data digits.npz
 
     Example: snnc train build/ --data digits.npz --epochs 5
     """
     from snnc.backends.history import Progress as Stage
+    from snnc.backends.ranks import leads
     from snnc.compiling import open as open_project
     from snnc.data import pick, read_arrays
     from snnc.project import TRAINED
@@ -49,8 +51,17 @@ def train(
         alone = len(names) == 1 and names[0] not in arrays
         x = pick(arrays, "x", data) if alone else {name: pick(arrays, name, data) for name in names}
         history = session.fit(
-            x, y, epochs=epochs, first_epoch=first_epoch, learning_rate=lr, seed=seed, accumulate=accumulate, callback=show
+            x,
+            y,
+            epochs=epochs,
+            first_epoch=first_epoch,
+            learning_rate=lr,
+            seed=seed,
+            accumulate=accumulate,
+            callback=show if leads() else None,
         )
+        if not leads():
+            return
         session.save(folder / TRAINED, optimizer=True)
         session.keep()
         if record is not None:

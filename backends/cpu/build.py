@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -16,41 +15,47 @@ from snnc.backends.emulator.toolchain import (
     digest,
     kept,
     machine_id,
-    publish,
     run_compiler,
-    scratch_beside,
 )
-from snnc.compiler.cache import cache_dir
 
-SOURCES: Final = (
-    "network.cpp",
-    "neurons.cpp",
-    "cpu_session.cpp",
-    "snnc_abi.cpp",
-    "snnc_files.cpp",
+HOT: Final = (
     "products.cpp",
+    "network.cpp",
+    "convolution.cpp",
     "dense.cpp",
     "values.cpp",
     "wiring.cpp",
     "maximum.cpp",
     "windows.cpp",
-    "convolution.cpp",
     "readout.cpp",
+    "neurons.cpp",
 )
+"""Sources where a step spends its time; those that take longest to compile first."""
+PLAIN: Final = (
+    "session_tensors.cpp",
+    "cpu_session.cpp",
+    "session_inputs.cpp",
+    "session_starts.cpp",
+    "checkpoints.cpp",
+    "threads.cpp",
+    "snnc_abi.cpp",
+    "snnc_files.cpp",
+)
+"""The others."""
+SOURCES: Final = (*HOT, *PLAIN)
 OWN: Final = ("network.cpp", "neurons.cpp")
 """Those that differ between projects."""
-THREADED: Final = "cpu_session.cpp"
-"""The one that starts threads."""
 HEADERS: Final = ("convolution.hpp", "cpu_session.hpp", "dense.hpp", "maximum.hpp", "readout.hpp", "wiring.hpp")
 """What ``network.cpp`` includes in every project: g++ keeps it compiled."""
 FLAGS: Final = ("-march=native", "-fno-math-errno", "-fno-trapping-math")
 LEVEL: Final = "-O3"
+PLAIN_LEVEL: Final = "-O1"
 """How hard sources are optimised."""
 EQUATION_FLAGS: Final = ("-ffp-contract=off",)
 LIBRARY: Final = "libsnnc_project.so"
 
 
-def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL, threads: Sequence[str] | None = None) -> Path:
+def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL) -> Path:
     """Return the shared library of the project in `folder`, built when its sources were never built before on this machine.
 
     Sources that projects share are compiled once. Weights and tables are read when the library is opened.
@@ -63,8 +68,6 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL, threa
         Further compiler flags, such as a sanitizer.
     level
         How hard to optimise the project's own sources; those that projects share do the work of most networks.
-    threads
-        Flags of the source that starts threads. None: OpenMP where a program with it links; std::thread takes its place elsewhere.
 
     Raises
     ------
@@ -76,11 +79,10 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL, threa
     folder = Path(folder)
     command = compiler()
     every = (*common_flags(command), *FLAGS, *flags)
-    starting = _openmp(command) if threads is None else tuple(threads)
     identity = [*command, compiler_version(command), *every, machine_id()]
     headers = headers_of(folder)
-    levels = dict.fromkeys(SOURCES, LEVEL) | dict.fromkeys(OWN, level)
-    further = {"neurons.cpp": EQUATION_FLAGS, THREADED: starting}
+    levels = dict.fromkeys(HOT, LEVEL) | dict.fromkeys(PLAIN, PLAIN_LEVEL) | dict.fromkeys(OWN, level)
+    further = {"neurons.cpp": EQUATION_FLAGS}
     keys = {name: source_key(folder / name, headers, [*identity, levels[name], *further.get(name, ())]) for name in SOURCES}
 
     def compile_one(name: str) -> Path:
@@ -91,29 +93,6 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL, threa
 
     def build(to: Path) -> None:
         objects = all_of([partial(compile_one, name) for name in SOURCES])
-        run_compiler([*command, *every, *starting, LEVEL, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
+        run_compiler([*command, *every, LEVEL, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
-    return kept(f"cpu-{digest([*identity, *starting, *keys.values()])}", LIBRARY, build)
-
-
-def _openmp(command: Sequence[str]) -> tuple[str, ...]:
-    """The flag of OpenMP where a program with it links."""
-    target = cache_dir() / f"openmp-{digest([*command, compiler_version(command), machine_id()])}"
-    if not target.exists():
-        scratch = scratch_beside(target)
-        try:
-            (scratch / "probe.cpp").write_text("#include <omp.h>\nint threads() { return omp_get_max_threads(); }\n")
-            from snnc.compiler.errors import BuildError
-
-            try:
-                run_compiler(
-                    [*command, "-fPIC", "-fopenmp", "-shared", str(scratch / "probe.cpp"), "-o", str(scratch / "probe.so")], "OpenMP"
-                )
-            except BuildError:
-                pass
-            else:
-                (scratch / "found").touch()
-            publish(scratch, target)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    return ("-fopenmp",) if (target / "found").exists() else ()
+    return kept(f"cpu-{digest([*identity, *keys.values()])}", LIBRARY, build)

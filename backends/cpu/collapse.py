@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from snnc.backends.cpu.held import ONE, Held
 from snnc.backends.cpu.neurons import stride
 from snnc.backends.cpu.operations import Statements, gradient_of
 from snnc.backends.cpu.storage import Storage
@@ -91,7 +92,8 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
     current, output, record = found.current, step.outputs[0], found.record.target
     answers, mean = f"{step.population}_answers", f"{step.population}_mean"
     made.kernels += [f"std::vector<Answers> {answers};", f"Rows {mean}{{{storage.size(output)}, 0}};"]
-    made.layout += [f"{answers}.resize(workers.size());", f"{mean}.resize(1, batch);"]
+    made.layout.append(f"{answers}.resize(workers.size());")
+    made.held.append(Held(mean, storage.size(output), ONE, ONE))
     made.loss += [
         *_answers(found, f"{answers}[mine]", stride(storage.size(output))),
         f"{current}.clear(w, 0);",
@@ -106,7 +108,7 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
     for op in found.arrivals:
         counts = f"{op.connection}_counts"
         made.kernels.append(f"Source {counts}{{{storage.size(op.source.buffer)}, 0}};")
-        made.layout.append(f"{counts}.rows.resize(1, batch);")
+        made.held.append(Held(f"{counts}.rows", storage.size(op.source.buffer), ONE, ONE))
         made.loss.append(f"count(w, {op.source.buffer}, {op.source.delay}, {answers}[mine], {counts}.rows);")
         made.loss.append(f"{op.connection}.forward(w, {counts}, 0, 0, 1, {op.weight}, {current}, scratch);")
     made.loss += [
@@ -148,7 +150,7 @@ def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> 
         case DenseInputGradient():
             source, counts = op.source, f"{op.connection}_counts"
             made.kernels.append(f"Rows d_{counts}{{{made.storage.size(source.buffer)}, 0}};")
-            made.layout.append(f"d_{counts}.resize(1, batch);")
+            made.held.append(Held(f"d_{counts}", made.storage.size(source.buffer), ONE, ONE))
             made.keep_packed(op)
             made.start.append(f"d_{counts}.clear(w, 0);")
             made.start.append(f"{op.connection}.input_gradient(w, {adjoint}, 0, 1, d_{counts}, 0, {op.weight}, scratch);")

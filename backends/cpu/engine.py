@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from snnc.backends.cpu.build import build_cpu
-from snnc.backends.engine import Array
 from snnc.backends.events import Events, Given
 from snnc.backends.segmented_engine import SegmentedEngine
 
@@ -25,27 +24,18 @@ class CpuEngine(SegmentedEngine):
         Bytes that a training step may take; where it needs more, histories are kept between checkpoints only.
     """
 
-    _shapeless = ("resume", "autograd", "gather", "whole")
-
     def __init__(self, library: Path, folder: Path, threads: int | None = None, memory: int | None = None) -> None:
         super().__init__(library, folder, memory)
         if threads is not None:
             self._setting("threads", threads)
 
-    def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
-        """See :class:`~snnc.backends.engine.GatheringEngine`."""
-        self._setting("whole", samples)
-        loss, seen = 0.0, 0
-        try:
-            for inputs, target in parts:
-                first, seen = seen == 0, seen + len(target)
-                last = seen >= samples
-                self._setting("gather", {(True, True): 0, (True, False): 1, (False, False): 2, (False, True): 3}[first, last])
-                loss += self.train_batch(inputs, target, learning_rate)
-        finally:
-            self._setting("gather", 0)
-            self._setting("whole", 0)
-        return loss
+    def _threads(self) -> int:
+        return int(self.session.get("threads")[0])
+
+    def _listed(self) -> Mapping[str, float]:
+        profile = self.session.profile()
+        listed: dict[str, float] = profile["listed"]
+        return listed if profile["forward_runs"] + profile["train_runs"] else {}
 
     def _memory_there(self) -> tuple[int, str]:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "this machine"
@@ -57,6 +47,17 @@ class CpuEngine(SegmentedEngine):
                 self.session.set_events(info["tensor"], given.begin, given.ids)
             else:
                 self.session.set(info["tensor"], given)
+
+
+def threads_of(threads: int | None) -> int:
+    """Return how many threads a session has for which so many were asked for (None: nobody asked), as ``cpu_session.cpp`` decides."""
+    if threads is not None:
+        return threads
+    for name in ("SNNC_THREADS", "OMP_NUM_THREADS"):
+        wanted = os.environ.get(name, "")
+        if wanted.isdecimal() and int(wanted):
+            return int(wanted)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def open_engine(folder: Path, threads: int | None = None, memory: int | None = None) -> CpuEngine:

@@ -1,18 +1,129 @@
-"""How many steps lie between two checkpoints, so that a training step stays within the memory that was asked for."""
+"""What a training step takes, and how many steps lie between two checkpoints so that it stays within the memory that was asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from snnc.backends.errors import MemoryNeededError
+from snnc.backends.native import NativeLibraryError
 
-LISTED: Final = 0.08
-"""Share of neurons that is taken to spike in a step: lists of spikes are kept of all steps."""
+ROOM: Final = 1.125
+"""Room that growing lists make, over what they hold (``values.hpp``)."""
+BUSY: Final = 2.0
+"""How much busier than the whole sequence a block of steps is taken to be."""
+FILLED: Final = 16
+"""Numbers behind the last one that a list has room for."""
 
 
-def predicted_bytes(description: Mapping[str, Any], steps: int, batch: int, segment: int) -> int:
-    """Return the bytes that a training step is predicted to take, in segments of so many steps.
+@dataclass(frozen=True)
+class ListNeeds:
+    """Lists of what is not 0, by step and sample.
+
+    Attributes
+    ----------
+    name
+        Of what is listed.
+    neurons, past
+        Numbers of a row, and rows that stand in front of the sequence.
+    share
+        Part of the numbers that is taken to be listed until a sequence has shown it.
+    width
+        Bytes of an entry.
+    row
+        Bytes of the row that is held in place of a list where most of an input's values are not 0; 0: lists are held always.
+    """
+
+    name: str
+    neurons: int
+    past: int
+    share: float
+    width: int = 4
+    row: int = 0
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a program holds, in bytes.
+
+    Attributes
+    ----------
+    fixed
+        Parameters, moments, tables and copies.
+    thread
+        Of each thread: gradients, sums, room for what is made where it is used.
+    rows
+        Of each sample: ``number``, and for each step of ``steps``, ``segment`` and ``block``.
+    checkpoint
+        Of each sample and checkpoint.
+    lists
+        What is listed.
+    events
+        Lists that a thread turns round for a block of steps, and bytes for each entry.
+    block_rows
+        Steps of samples of a thread that a block has at most; 0: there are no blocks.
+    """
+
+    fixed: int
+    rows: Mapping[str, int]
+    checkpoint: int = 0
+    thread: int = 0
+    lists: Sequence[ListNeeds] = ()
+    events: Sequence[tuple[str, int]] = ()
+    block_rows: int = 0
+
+    def to_data(self) -> dict[str, Any]:
+        """Return it as JSON's types."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, description: Mapping[str, Any]) -> Needs:
+        """Return what ``project.json`` tells.
+
+        Raises
+        ------
+        NativeLibraryError
+            Another version of snnc wrote it.
+        """
+        data = description["memory"]
+        if "lists" not in data:
+            raise NativeLibraryError(
+                f"the project of {description['name']!r} tells of its memory as another version of snnc did; emit the project again."
+            )
+        lists = [ListNeeds(**one) for one in data["lists"]]
+        return cls(**(dict(data) | {"lists": lists, "events": [(name, size) for name, size in data["events"]]}))
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What sequences have shown.
+
+    Attributes
+    ----------
+    shares
+        By name of what is listed, the largest part of its numbers that a sequence listed.
+    dense
+        Inputs of which rows were held.
+    """
+
+    shares: Mapping[str, float] = field(default_factory=dict)
+    dense: Collection[str] = ()
+
+    def with_sequence(self, needs: Needs, shares: Mapping[str, float]) -> Activity:
+        """Return it together with the shares of another sequence, which lacks inputs that it holds as rows."""
+        dense = {one.name for one in needs.lists if one.row and one.name not in shares}
+        found = {name: max(share, self.shares.get(name, 0.0)) for name, share in shares.items()}
+        return Activity({**self.shares, **found}, {*self.dense, *dense} if shares else self.dense)
+
+
+UNSEEN: Final = Activity()
+
+
+def predicted_bytes(
+    description: Mapping[str, Any], steps: int, batch: int, segment: int, threads: int = 1, activity: Activity = UNSEEN
+) -> int:
+    """Return the bytes that a training step is predicted to take, in segments of so many steps; of a project without training, a run.
 
     Parameters
     ----------
@@ -22,15 +133,41 @@ def predicted_bytes(description: Mapping[str, Any], steps: int, batch: int, segm
         T and B.
     segment
         Steps between two checkpoints; T: there are none.
+    threads
+        Threads of the session.
+    activity
+        What sequences have shown so far.
     """
-    memory = description["memory"]
+    return _predicted(Needs.of(description), steps, batch, segment, threads, activity)
+
+
+def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int, activity: Activity) -> int:
+    workers = min(threads, batch)
+    own = -(-batch // workers)
+    block = min(segment, max(1, needs.block_rows // own))
+    lengths = {"number": 1, "steps": steps, "segment": segment, "block": block}
     checkpoints = -(-steps // segment) if segment < steps else 0
-    sample = (segment + 1) * memory["history"] + checkpoints * memory["checkpoint"]
-    sample += steps * (memory["record"] + int(4 * LISTED * memory["listed"]))
-    return int(memory["fixed"]) + batch * int(sample)
+    sample = sum(size * lengths[name] for name, size in needs.rows.items()) + checkpoints * needs.checkpoint
+    held = [_held(one, steps, batch, workers, activity) for one in needs.lists]
+    # A list that outgrows its room is copied: its old room is there until then.
+    lists = sum(size for size, _ in held) + max((entries for _, entries in held), default=0)
+    shares = {one.name: min(1.0, BUSY * activity.shares.get(one.name, one.share)) * one.neurons for one in needs.lists}
+    events = max((size * shares[name] for name, size in needs.events), default=0.0) * own * block * workers
+    return int(needs.fixed + workers * needs.thread + batch * sample + lists + ROOM * events)
 
 
-def segment_for(description: Mapping[str, Any], steps: int, batch: int, most: int) -> int:
+def _held(one: ListNeeds, steps: int, batch: int, workers: int, activity: Activity) -> tuple[int, int]:
+    """Return the bytes of an input's rows and of lists, and those of their entries alone."""
+    rows = (steps + one.past) * batch
+    known = one.name in activity.shares
+    size = one.row * rows if one.row and (not known or one.name in activity.dense) else 0
+    if one.row and not known:
+        return size, 0
+    entries = one.width * int(activity.shares.get(one.name, one.share) * one.neurons * rows)
+    return size + 8 * (rows + workers) + int(ROOM * entries) + workers * one.width * (one.neurons + FILLED), entries
+
+
+def segment_for(description: Mapping[str, Any], steps: int, batch: int, most: int, threads: int = 1, activity: Activity = UNSEEN) -> int:
     """Return the longest segment with which a training step is predicted to stay within `most` bytes.
 
     Raises
@@ -38,12 +175,16 @@ def segment_for(description: Mapping[str, Any], steps: int, batch: int, most: in
     MemoryNeededError
         There is none; the message says what the best one needs.
     """
-    needed = {segment: predicted_bytes(description, steps, batch, segment) for segment in range(1, steps + 1)}
+    needs = Needs.of(description)
+    needed = {segment: _predicted(needs, steps, batch, segment, threads, activity) for segment in range(1, steps + 1)}
     fitting = [segment for segment, size in needed.items() if size <= most]
     if fitting:
         return max(fitting)
     best = min(needed, key=lambda segment: needed[segment])
+    seen = "with the activity that its sequences showed" if activity.shares else "before any activity was seen"
+    fewer = " fewer threads (each has gradients of its own)," if min(threads, batch) > 1 else ""
     raise MemoryNeededError(
-        f"{description['name']!r} with {steps} steps and a batch of {batch} is allowed {most / 2**20:.0f} MiB; with checkpoints every "
-        f"{best} steps it needs {needed[best] / 2**20:.0f} MiB (predicted). Allow that, take a smaller batch or fewer steps."
+        f"{description['name']!r} with {steps} steps and a batch of {batch} is allowed {most / 2**20:.1f} MiB; with checkpoints every "
+        f"{best} steps it needs {needed[best] / 2**20:.1f} MiB (predicted, {seen}). "
+        f"Allow that, take{fewer} a smaller batch or fewer steps, or let accumulate= divide the batch."
     )

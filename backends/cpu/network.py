@@ -9,6 +9,9 @@ from typing import Any
 
 from snnc.backends.cpu.adjoint import GivenAdjoint
 from snnc.backends.cpu.collapse import add_collapsed, add_collapsed_adjoint, collapsed
+from snnc.backends.cpu.held import ONE, Held, Slots
+from snnc.backends.cpu.memory import Needs
+from snnc.backends.cpu.needs import needs_of
 from snnc.backends.cpu.neurons import Function, backward_function, forward_function
 from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.stages import Stages, stages_of
@@ -19,7 +22,7 @@ from snnc.backends.names import comment_text
 from snnc.backends.printing import c_literal
 from snnc.backends.safetensors_file import safetensors_header
 from snnc.compiler.graph import Array
-from snnc.compiler.losses import Loss, MeanSquaredCount
+from snnc.compiler.losses import CrossEntropyMaxMembrane, CrossEntropyRate, Loss, MeanSquaredCount
 from snnc.compiler.optimizers import SGD, Adam, Optimizer
 from snnc.compiler.step_operations import BackwardOp, DenseInputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.step_program import Parameter, StepProgram
@@ -27,8 +30,8 @@ from snnc.compiler.step_program import Parameter, StepProgram
 Context = dict[str, Any]
 
 
-def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[Context, list[Table]]:
-    """Return what the templates take, and the tables of connections."""
+def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[Context, list[Table], Needs]:
+    """Return what the templates take, the tables of connections, and the memory that a session needs."""
     program = storage.program
     trains = program.optimizer is not None
     readout = collapsed(storage)
@@ -51,6 +54,7 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
             blocks[stages.of(adjoint)].take_backward(made)
     blocks[0].backward += _cut(storage) if trains and program.truncate else []
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
+    held = [*_held(storage, stages, trains), *made.held]
     context: Context = {
         "title": comment_text(program.name),
         **sizes,
@@ -60,7 +64,7 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "functions": functions(storage, trains),
         "members": _members(storage, made, trains),
         "setup": [*_setup(storage, trains), *made.setup],
-        "layout": [*_layout(storage, stages, trains), *made.layout],
+        "layout": [*(["block = block_length();"] if trains or stages.forward else []), *(h.statement(trains) for h in held), *made.layout],
         "rounded": made.rounded,
         "prepare": made.prepare,
         "enter": made.enter,
@@ -79,7 +83,7 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "optimizer": optimizer_context(program.optimizer),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
-    return context, made.tables
+    return context, made.tables, needs_of(storage, held, made.sums, made.tables, stages, trains)
 
 
 @dataclass
@@ -144,10 +148,10 @@ def functions(storage: Storage, trains: bool) -> list[Function]:
     return found
 
 
-def _adjoint_slots(storage: Storage, stages: Stages, trains: bool) -> dict[str, str]:
-    """C++ expressions of slots of the adjoints of outputs: of a block where stages behind run one before."""
+def _adjoint_slots(storage: Storage, stages: Stages, trains: bool) -> dict[str, Slots]:
+    """Slots of the adjoints of outputs: of a block where stages behind run one before."""
     found = storage.adjoint_slots.items() if trains else ()
-    return {name: f"block + {slots - 1}" if stages.count > 1 else str(slots) for name, slots in found}
+    return {name: Slots(slots - 1, ("block",)) if stages.count > 1 else Slots(slots) for name, slots in found}
 
 
 def _members(storage: Storage, made: Statements, trains: bool) -> list[dict[str, Any]]:
@@ -219,11 +223,11 @@ def _setup(storage: Storage, trains: bool) -> list[str]:
             lines += [f'add_state("{s}_initial", {s});' for s in op.states]
             for o in op.outputs:
                 name = f'"{o}_initial"' if o in delayed and storage.kept(o).past else "nullptr"
-                lines.append(f"add_source({name}, {o});")
+                lines.append(f'add_source("{o}", {name}, {o});')
                 if storage.kept(o).listed:
                     lines.append(f"{o}.listed = true;")
                 if trains and o in storage.near:
-                    lines += [f"add_source(nullptr, {o}_near);", f"{o}_near.listed = true;"]
+                    lines += [f'add_source("{o}_near", nullptr, {o}_near);', f"{o}_near.listed = true;"]
     lines += [f'add_record("{o.record}", {o.record});' for o in program.outputs]
     if trains:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
@@ -234,37 +238,46 @@ def _setup(storage: Storage, trains: bool) -> list[str]:
     return lines
 
 
-def _layout(storage: Storage, stages: Stages, trains: bool) -> list[str]:
-    """Statements that give buffers their sizes."""
-    program = storage.program
-    lines = ["block = block_length();"] if trains or stages.forward else []
+def _held(storage: Storage, stages: Stages, trains: bool) -> list[Held]:
+    """Rows of populations and records."""
+    program, found = storage.program, []
     filled, adjoint_slots = stages.filled(program), _adjoint_slots(storage, stages, trains)
     adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)} if trains else set()
+    past = Slots(1, ("segment",))
     for op in program.forward:
         if not isinstance(op, NeuronStep):
             continue
         kernel = next(p.kernel for p in program.populations if p.id == op.population)
-        lines += [f"{n}.resize({'block' if n in filled else 1}, batch);" for n in op.currents]
+        block = Slots(0, ("block",))
+        found += [Held(n, storage.size(n), *2 * (block if n in filled else ONE,)) for n in op.currents]
         for state, n in zip(kernel.states, op.states, strict=True):
             kept = trains and state in kernel.history and op.population in adjoints
             rounded = state in storage.rounded[op.population]
-            lines.append(f"{n}.resize({'training ? segment + 1 : 1' if kept and not rounded else 1}, batch);")
-            lines += [f"{n}_history.resize(training ? segment + 1 : 1, batch);"] if rounded else []
+            found.append(Held(n, storage.size(n), past if kept and not rounded else ONE, ONE))
+            found += [Held(f"{n}_history", storage.size(n), past, ONE, 2)] if rounded else []
         for n in op.outputs:
-            whole, ring = storage.kept(n).slots(trains), storage.kept(n).slots(False)
-            lines.append(f"{n}.rows.resize({ring if whole == ring else f'training ? {whole} : {ring}'}, batch);")
-        lines += [f"{n}_near.rows.resize(1, batch);" for n in op.outputs if trains and n in storage.near]
-        lines += [f"{n}.resize({'training ? segment : 1' if trains else 1}, batch);" for n in op.saved]
+            kept_rows, width = storage.kept(n), storage.size(n)
+            found.append(Held(f"{n}.rows", width, kept_rows.slots(trains), kept_rows.slots(False)))
+        found += [Held(f"{n}_near.rows", storage.size(n), ONE, ONE) for n in op.outputs if trains and n in storage.near]
+        for name, n in zip(kernel.saved, op.saved, strict=True):
+            width = 2 if name in storage.rounded[op.population] else 4
+            found.append(Held(n, storage.size(n), Slots(0, ("segment",)) if trains else ONE, ONE, width))
         if op.population in adjoints:
-            lines.append("if (training) {")
-            lines += [f"  d_{n}.resize(block, batch);" for n in op.currents] + [f"  d_{n}.resize(1, batch);" for n in op.states]
-            lines += [f"  d_{n}.resize({adjoint_slots[n]}, batch);" for n in op.outputs]
-            lines.append("}")
+            found += [Held(f"d_{n}", storage.size(n), block, None) for n in op.currents]
+            found += [Held(f"d_{n}", storage.size(n), ONE, None) for n in op.states]
+            found += [Held(f"d_{n}", storage.size(n), adjoint_slots[n], None) for n in op.outputs]
     for o in program.outputs:
-        lines.append(f"{o.record}.resize(steps, batch);")
+        every = Slots(0, ("steps",))
+        found.append(Held(o.record, storage.size(o.record), every, every))
         if trains and o.id == program.loss_output:
-            lines.append(f"d_{o.record}.resize(training ? adjoint_slots(steps) : 1, batch);")
-    return lines
+            whole = program.loss is not None and reads_every_step(program.loss)
+            found.append(Held(f"d_{o.record}", storage.size(o.record), every if whole else ONE, ONE))
+    return found
+
+
+def reads_every_step(loss: Loss) -> bool:
+    """Whether the adjoint of what `loss` reads differs from step to step; else its functions (``loss.hpp``) write one row."""
+    return isinstance(loss, CrossEntropyRate | CrossEntropyMaxMembrane | GivenAdjoint)
 
 
 def loss_context(loss: Loss | None) -> Context:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from snnc.backends.assignments import needed, reads
-from snnc.backends.cpu.storage import LINE
+from snnc.backends.cpu.held import LINE
 from snnc.backends.names import comment_text
 from snnc.backends.printing import c_assignments, c_expression
 from snnc.compiler.expression import Assignment, Expression, Number, Symbol, call, symbols

@@ -6,6 +6,7 @@ from functools import singledispatchmethod
 from typing import TypeAlias
 
 from snnc.backends.cpu.adjoint import GivenAdjoint
+from snnc.backends.cpu.held import ONE, Held, Slots
 from snnc.backends.cpu.stages import Stages
 from snnc.backends.cpu.storage import Storage, is_maximum
 from snnc.backends.cpu.tables import Table, wires_of
@@ -92,6 +93,10 @@ class Statements:
     """What finds the loss of a worker's samples, where that takes more than the record."""
     start: list[str] = field(default_factory=list)
     finish: list[str] = field(default_factory=list)
+    held: list[Held] = field(default_factory=list)
+    """Rows beside those of populations and records."""
+    sums: dict[str, int] = field(default_factory=dict)
+    """Sums that each thread keeps of its own, and their numbers."""
     tables: list[Table] = field(default_factory=list)
     weights: dict[str, str] = field(default_factory=dict)
     """Connection to the C++ expression of its weights."""
@@ -131,9 +136,14 @@ class Statements:
         found = wires_of(op, self.storage)
         first = len(self.tables)
         self.tables += found.tables()
+        source = f"{op.source.buffer}, {_before('t', op.source)}"
+        if self.storage.takes_lists(op):
+            size = self.storage.size(op.source.buffer)
+            self.kernels.append(f"const SpikeMaximum {c}{{tables[{first}], tables[{first + 1}], {size}}};")
+            self.forward.append(f"{c}.forward(w, {source}, {op.target}, t, scratch);")
+            return
         kind = "Maximum" if is_maximum(op) else "Wiring"
         self.kernels.append(f"{'' if is_maximum(op) else 'const '}{kind} {c}{{tables[{first}], tables[{first + 1}]}};")
-        source = f"{op.source.buffer}, {_before('t', op.source)}"
         if is_maximum(op):
             self.forward.append(f"{c}.forward(w, {source}, {op.target}, t);")
             return
@@ -232,6 +242,7 @@ class Statements:
                 size = self.storage.size(op.currents[0]) if op.currents else self.storage.size(op.states[0])
                 self.kernels.append(f"std::vector<Array<float>> {gradient}_sums;")
                 self.layout.append(f"{gradient}_sums.resize(workers.size());")
+                self.sums[f"{gradient}_sums"] = size
                 self.start.append(f"{gradient}_sums[mine].resize(padded({size}));")
                 self.finish.append(f"{parameter}.gradient(w.index)[0] += sum_of({gradient}_sums[mine], {size});")
                 arguments.append(f"{gradient}_sums[mine].data()")
@@ -250,7 +261,7 @@ class Statements:
     def _keep_adjoint(self, name: str, current: str) -> None:
         """Keep the adjoint of a current at all steps under a name of the ABI."""
         self.kernels.append(f"Rows {name}{{{self.storage.size(current)}, 0}};")
-        self.layout.append(f"{name}.resize(training ? steps : 1, batch);")
+        self.held.append(Held(name, self.storage.size(current), Slots(0, ("steps",)), ONE))
         self.setup.append(f'add_adjoint("{name}", {name}, false);')
         self.backward.append(f"copy_step(w, d_{current}, t, {name}, t);")
 
@@ -322,7 +333,9 @@ class Statements:
     @add.register
     def _wired_input_gradient(self, op: WiredInputGradient) -> None:
         c, adjoint = op.connection, f"d_{op.source.buffer}, {op.source.delay}"
-        if is_maximum(op):
+        if self.storage.takes_lists(op):
+            self.backward.append(f"{c}.input_gradient(w, {op.source.buffer}, d_{op.target}, t, {adjoint}, scratch);")
+        elif is_maximum(op):
             self.layout.append(f"{c}.keep(training ? segment : 0, batch);")
             self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, {adjoint});")
         else:

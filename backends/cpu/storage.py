@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from snnc.backends.cpu.bfloat16 import rounded_values
+from snnc.backends.cpu.held import Slots, padded
 from snnc.compiler.expression import Expression
 from snnc.compiler.near import near_bounds
 from snnc.compiler.plan import Precision
 from snnc.compiler.step_operations import (
-    Convolve,
+    BackwardOp,
     ConvolveInputGradient,
     DenseInputGradient,
     Fill,
@@ -30,9 +31,6 @@ from snnc.compiler.step_operations import (
 )
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.windows import Windows
-
-LINE = 16
-"""Numbers of a cache line: rows are filled up to whole ones (``vectors.hpp``)."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +57,9 @@ class Kept:
     history: bool
     rows: bool
 
-    def slots(self, trained: bool) -> str:
-        """C++ expression of the number of slots."""
-        return f"segment + {self.past}" if trained and self.history else str(self.ring)
+    def slots(self, trained: bool) -> Slots:
+        """How many rows are held."""
+        return Slots(self.past, ("segment",)) if trained and self.history else Slots(self.ring)
 
 
 @dataclass(frozen=True)
@@ -89,12 +87,16 @@ class Storage:
     def kept(self, buffer: str) -> Kept:
         """What is kept of an input or output."""
         readers = [op for op in self.program.forward if not isinstance(op, Fill | NeuronStep) and op.source.buffer == buffer]
-        by_rows = [op for op in readers if isinstance(op, Record) or is_maximum(op)]
+        by_rows = [op for op in readers if isinstance(op, Record) or (is_maximum(op) and not self.takes_lists(op))]
         listed = self.program.buffers[buffer].kind == "spikes" and len(by_rows) < len(readers)
         delays = [op.source.delay for op in readers]
         row_delays = [op.source.delay for op in (by_rows if listed else readers)]
         history = not listed and any(isinstance(op, WeightGradient) and op.source.buffer == buffer for op in self.program.backward)
         return Kept(max(delays, default=0), listed, max(row_delays, default=0) + 1, history, bool(by_rows))
+
+    def takes_lists(self, op: ForwardOp | BackwardOp) -> bool:
+        """Whether `op` is the maximum of windows over spikes, or its adjoint: it is 1 where one of them fired."""
+        return isinstance(op, Pooling | PoolingGradient) and op.kind == "max" and self.program.buffers[op.source.buffer].kind == "spikes"
 
     @cached_property
     def near(self) -> dict[str, tuple[str, str]]:
@@ -118,27 +120,6 @@ class Storage:
         return {p.id: rounded_values(p.kernel) if keeps and p.id in adjoints else {} for p in self.program.populations}
 
     @property
-    def history_bytes(self) -> int:
-        """Bytes that are kept of a step and sample for the backward pass, and that checkpoints can spare."""
-        whole = {o: 4 for op in self.program.forward if isinstance(op, NeuronStep) for o in op.outputs if self.kept(o).history}
-        for op in self.program.backward:
-            if isinstance(op, NeuronAdjoint):
-                kernel = next(p.kernel for p in self.program.populations if p.id == op.population)
-                names = dict(zip((*kernel.states, *kernel.saved), (*op.states, *op.saved), strict=True))
-                rounded = self.rounded[op.population]
-                whole |= {names[n]: 2 if n in rounded else 4 for n in (*kernel.history, *kernel.saved)}
-        maxima = [op for op in self.program.backward if isinstance(op, PoolingGradient | ReductionGradient) and op.kind == "max"]
-        choices = sum(self.size(op.target) for op in maxima)
-        return 4 * choices + sum(size * self._stored(name) for name, size in whole.items()) + sum(map(self._choices, self.program.forward))
-
-    def _choices(self, op: ForwardOp) -> int:
-        """Bytes of what the maximum behind a convolution chose, by window and channel; channels of a group are filled up to lines."""
-        if not isinstance(op, Convolve) or op.connection not in self.pooled:
-            return 0
-        outputs = self.program.buffers[op.weight].shape[0]
-        return math.prod(self.pooled[op.connection].output) * op.groups * (-(-(outputs // op.groups) // LINE) * LINE)
-
-    @property
     def checkpoint_bytes(self) -> int:
         """Bytes of a checkpoint of a sample: states, and values before it that are read later."""
         found = 0
@@ -149,14 +130,8 @@ class Storage:
                 found += sum(self._stored(o) * (k.past if k.history else min(k.past, k.ring - 1)) for o, k in kept.items())
         return 4 * found
 
-    @property
-    def listed_neurons(self) -> int:
-        """Neurons whose spikes are listed by step."""
-        names = [b.name for b in self.program.buffers.values() if b.lifetime == "sequence" and b.role in ("input", "output")]
-        return sum(self.size(name) for name in names if self.kept(name).listed)
-
     def _stored(self, buffer: str) -> int:
-        return -(-self.size(buffer) // LINE) * LINE
+        return padded(self.size(buffer))
 
     def bytes_per_step(self) -> int:
         """Bytes that a sequence takes at most for each step and sample, lists that are full aside; the adjoint of a record among them."""

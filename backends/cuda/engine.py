@@ -46,6 +46,8 @@ class CudaEngine(SegmentedEngine):
         Bytes that a training step may take; where it needs more, histories are kept between checkpoints only.
     device_memory
         Bytes of the device's memory; None: it is the host's.
+    device
+        Number of the device; None in a check on the processor.
     """
 
     def __init__(
@@ -56,8 +58,10 @@ class CudaEngine(SegmentedEngine):
         tile: int | None = None,
         memory: int | None = None,
         device_memory: int | None = None,
+        device: int | None = None,
     ) -> None:
         super().__init__(library, folder, memory)
+        self.device = device
         self._device_memory = device_memory
         self._offered: Mapping[str, Any] | None = None
         """What is to be sent while the next batch runs."""
@@ -187,7 +191,9 @@ def open_engine(folder: Path, memory: int | None = None, number: int | None = No
     try:
         device = first_device()
         os.environ[DEVICE] = str(device.number)
-        return CudaEngine(build_cuda(folder, device.architecture), Path(folder), memory=memory, device_memory=device.memory)
+        return CudaEngine(
+            build_cuda(folder, device.architecture), Path(folder), memory=memory, device_memory=device.memory, device=device.number
+        )
     finally:
         os.environ.pop(DEVICE, None)
         if before is not None:

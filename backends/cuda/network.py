@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from snnc.backends.cpu.adjoint import GivenAdjoint
+from snnc.backends.cpu.memory import Needs
 from snnc.backends.cpu.network import loss_context, optimizer_context
 from snnc.backends.cpu.storage import Storage
 from snnc.backends.cuda.copies import WeightCopy
@@ -91,20 +92,20 @@ def network_context(
         "members": [*buffers.members(), _group("Parameters.", _parameters(program))],
         "setup": _setup(storage, buffers, learned),
         "layout": [*buffers.layout(record), *(copy.layout for copy in copies), *gradients.layout],
-        "binding": [*buffers.binding(), *_parameter_binding(steps, learned), *steps.bound.binding],
+        "binding": [*buffers.binding(), *_parameter_binding(steps), *steps.bound.binding],
         "near": _near(steps, {phase.name: phase.size for phase in forward}, turns, back_turns),
         "turns": gradients.turns,
         "gradients": gradients.lines,
         "copies": [copy.statement for copy in copies],
         "half": steps.half,
         "start": buffers.start(),
-        "updates": [{"learned": f"{p}_learned", "numbers": max(1, program.parameters[p].value.size)} for p in learned],
+        "updates": [{"name": p, "learned": f"{p}_learned", "numbers": max(1, program.parameters[p].value.size)} for p in learned],
         "tables": len(steps.tables.tables),
         "record": record,
         "classes": storage.size(record) if record is not None else 0,
         "loss": loss_context(program.loss),
         "optimizer": optimizer_context(program.optimizer),
-        "memory": MemoryNeeds(buffers.bytes_per_step(), buffers.memory() | {"fixed": _fixed_bytes(program, learned, copies)}),
+        "memory": MemoryNeeds(buffers.bytes_per_step(), buffers.needs(_fixed_bytes(program, learned, copies)).to_data()),
         "work": _work(steps) | {"levels": len(turns.stretches)},
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
@@ -253,15 +254,15 @@ class Buffers:
         turned = sum(self.storage.size(name) for name in self.gradients.turned)
         return sum(kept) + -(-turned // 8) + self._staged
 
-    def memory(self) -> dict[str, int]:
-        """Bytes of a step and sample that a segment keeps, of a checkpoint of a sample, and of a step and sample for the whole sequence."""
+    def needs(self, fixed: int) -> Needs:
+        """What a session needs beside `fixed` bytes; spikes take a bit each, whatever fires."""
         history = sum(row.bytes for row in self.rows if "kept" in row.slots)
         history += sum(-(-self.storage.size(name) // 8) for name in self.gradients.turned)
         begun = {n for op in self.program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs)}
         named = [row for row in self.rows if row.name in begun and not _whole(row.slots)]
         checkpoint = sum(4 * row.size * (row.past if "kept" in row.slots else 1) for row in named)
         whole = sum(row.bytes for row in self.rows if _whole(row.slots))
-        return {"history": history, "checkpoint": checkpoint, "record": whole + self._staged, "listed": 0}
+        return Needs(fixed, {"number": history, "steps": whole + self._staged, "segment": history, "block": 0}, checkpoint)
 
     @property
     def _staged(self) -> int:
@@ -300,13 +301,8 @@ def _pointers(steps: Steps, learned: list[str]) -> list[str]:
     return lines + [f"Learned {p}_learned;" for p in learned]
 
 
-def _parameter_binding(steps: Steps, learned: list[str]) -> list[str]:
-    lines = [f"net.{p} = {p}.value.data();" for p in steps.program.parameters]
-    lines += [copy.binding for copy in steps.bound.copies.values()]
-    for p in learned:
-        numbers = f"{{{p}.gradient.data(), {p}.slices, static_cast<int>({p}.numbers), {p}.slice_rows, !last_segment()}}"
-        lines.append(f"net.{p}_learned = {{{p}.value.data(), {p}.moment1.data(), {p}.moment2.data(), {numbers}}};")
-    return lines
+def _parameter_binding(steps: Steps) -> list[str]:
+    return [f"net.{p} = {p}.value.data();" for p in steps.program.parameters] + [copy.binding for copy in steps.bound.copies.values()]
 
 
 def _fixed_bytes(program: StepProgram, learned: Collection[str], copies: Iterable[WeightCopy]) -> int:

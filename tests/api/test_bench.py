@@ -173,6 +173,10 @@ def test_what_ends_a_run_leaves_the_rows_before(tmp_path, monkeypatch):
 def test_names_are_listed_and_nothing_runs(capsys):
     assert cli.run_command(["bench", "--list", "--nets", "w*"]) == 0
     assert capsys.readouterr().out.split() == ["w1", "w1-ff", "w2"]
+    assert cli.run_command(["bench", "--list", "--suite", "compile", "--nets", "w2,logged-h2-a1"]) == 0
+    assert capsys.readouterr().out.split() == ["logged-h2-a1", "w2"]
+    assert cli.run_command(["bench", "--list", "--nets", "w2,nothing-*,none"]) == 2
+    assert "no benchmark matches 'nothing-*', 'none'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,15 @@ def test_workloads_are_found_by_label_and_by_name():
         workloads("w9")
 
 
+def test_several_patterns_choose_what_any_of_them_matches():
+    assert [w.label for w in workloads("W3-5, w1-5,conv*,w1-5")] == ["w1-5", "w3-5", "conv-3"]
+    assert [w.label for w in workloads("w2,*")] == [w.label for w in workloads()]
+    with pytest.raises(BenchError, match="no workload of the suite cpu matches 'w9', 'v\\*'; there are w1-1"):
+        workloads("w1-5,w9,v*")
+    with pytest.raises(BenchError, match="names no workload"):
+        workloads(" ,")
+
+
 @pytest.mark.parametrize("workload", [*WORKLOADS, RECURRENT, CONV], ids=lambda w: w.label)
 def test_problems_survive_their_archive(workload, tmp_path):
     problem = make_problem(workload.small(3, 2), seed=4)
@@ -259,17 +268,19 @@ def test_the_table_is_sorted_by_time_and_tells_ratios_and_reasons():
 
 def test_the_summary_names_the_fastest_and_the_smallest_of_the_others():
     slow = ROWS[0] | {"engine": "snntorch", "ms_median": 100.0, "peak_mb": 60.0}
+    eager = slow | {"mode": "eager", "ms_median": 150.0}
     elsewhere = ROWS[0] | {"engine": "torch", "workload": "W2", "ms_median": 1.0}
-    (found,) = summary([*ROWS, slow, elsewhere])
+    (found,) = summary([*ROWS, eager, slow, elsewhere])
     assert found == {"workload": "W1", "density": 0.05, "mode": "exact", "times_snntorch": 20.0, "times_best": 8.0, "best": "jax"} | {
+        "times_eager": 30.0,
         "memory_of_best": pytest.approx(30 / 90),
         "least": "snntorch",
         "memory_of_least": 0.5,
     }
     assert summary(ROWS[1:])[0]["times_best"] is None
     assert summary_lines(ROWS[1:]) == []
-    assert summary_lines([*ROWS, slow])[0].endswith(
-        "20.0 x snnTorch, 8.0 x the best other (jax), memory 0.33 of jax, 0.50 of snntorch, the smallest"
+    assert summary_lines([*ROWS, slow, eager])[0].endswith(
+        "20.0 x snnTorch, 30.0 x the same, eager, 8.0 x the best other (jax), memory 0.33 of jax, 0.50 of snntorch, the smallest"
     )
 
 

@@ -186,7 +186,8 @@ def test_a_process_that_fails_is_a_reason(monkeypatch):
     assert "there is no benchmark 'no-net'" in paper.measured("no-net")["reason"]
     assert "longer than" in paper.measured("no-net", seconds=0.01)["reason"]
     with pytest.raises(BenchError, match="logged-h2-a1"):
-        paper.nets("nothing-*")
+        paper.nets("logged-h2-a1,nothing-*")
+    assert paper.nets("shd-x2-n2-a5,logged-h2-a1") == ("logged-h2-a1", "shd-x2-n2-a5")
     assert "logged-h5-a10" in paper.nets()
 
 

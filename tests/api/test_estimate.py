@@ -89,6 +89,20 @@ def test_the_memory_of_a_gpus_program_is_predicted_for_each_precision(model, cap
     assert os.listdir() == [model]
 
 
+def test_each_thread_of_the_processors_program_adds_gradients_of_its_own(model, capsys, monkeypatch):
+    def predicted(*more):
+        sizes = ("--steps", 40, "--batch", 8, "--loss", "ce_mean_membrane")
+        assert run(model, "--estimate-only", "--json", "--target", "cpu", *sizes, *more) == 0
+        return json.loads(capsys.readouterr().out)["bytes"]
+
+    one, two, three = (predicted("--threads", n) for n in (1, 2, 3))
+    weights = 6 * 5 + 5 * 3
+    assert 4 * weights < two - one
+    assert 4 * weights < three - two
+    monkeypatch.setenv("SNNC_THREADS", "2")
+    assert predicted() == two
+
+
 def test_the_text_form_is_the_plan_with_its_bounds(model, capsys):
     assert run(model, "--estimate-only", "--steps", 9) == 0
     out = capsys.readouterr().out

@@ -21,11 +21,11 @@ LEVEL = os.environ.get("SNNC_TEST_LEVEL", "-O0")
 
 
 @contextmanager
-def opened(program, threads=2, memory=None, precision="float32", made=None):
-    """Emit `program`, build and open it; `made`: flags that tell how threads are made."""
+def opened(program, threads=2, memory=None, precision="float32"):
+    """Emit `program`, build and open it."""
     with tempfile.TemporaryDirectory(prefix="snnc-cpu-") as above:
         folder = emit_cpu(program, Path(above) / "project", precision=precision)
-        engine = CpuEngine(build_cpu(folder, level=LEVEL, threads=made), folder, threads, memory)
+        engine = CpuEngine(build_cpu(folder, level=LEVEL), folder, threads, memory)
         yield engine
         engine.close()
 
@@ -41,6 +41,12 @@ def data(program, steps=9, batch=5, seed=1, density=0.4):
         inputs[info.id] = np.broadcast_to(x[:1], x.shape).copy() if info.static else x
     classes = [o.shape[0] for o in program.outputs if o.id == program.loss_output]
     return inputs, random.integers(0, classes[0], batch) if classes else None
+
+
+def parts_of(inputs, labels, *bounds):
+    """The samples up to each bound, and those behind the last, as inputs and labels."""
+    ends = zip((0, *bounds), (*bounds, len(labels)), strict=True)
+    return [({name: x[:, first:last] for name, x in inputs.items()}, labels[first:last]) for first, last in ends]
 
 
 def assert_same_records(found, wanted):

@@ -72,6 +72,8 @@ class Entry:
 _TORCH: Final = ("eager", "one thread", "compiled")
 _HOME: Final = "snnc.benchmarks.cpu.engines"
 MODES: Final = ("exact", "events", "window", "checkpoint")
+EAGER: Final = "eager"
+"""Mode of a further row of snnTorch: without ``torch.compile``, as its users mostly run it."""
 ROUNDED: Final = 5e-2
 """Largest difference from the exact numbers that bfloat16 may make."""
 ENTRIES: Final = (
@@ -85,6 +87,7 @@ ENTRIES: Final = (
         tolerance=ROUNDED,
     ),
     Entry("snntorch", "exact", f"{_HOME}.with_snntorch", _TORCH),
+    Entry("snntorch", EAGER, f"{_HOME}.with_snntorch", ("eager",)),
     Entry(
         "norse",
         "exact",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from snnc.benchmarks.cpu.engine import EAGER
 from snnc.benchmarks.cpu.rows import same
 
 Row = Mapping[str, Any]
@@ -16,8 +17,9 @@ def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``workload``, ``density`` and ``mode``; ``times_snntorch`` and ``times_best``: how many times as fast as snnTorch and as the fastest
-        framework, ``best``; ``memory_of_best`` and ``memory_of_least``: peak memory over that of the fastest framework, and over the
+        ``workload``, ``density`` and ``mode``; ``times_snntorch``, ``times_eager`` and ``times_best``: how many times as fast as snnTorch
+        by its fastest way, as snnTorch without ``torch.compile``, and as the fastest framework, ``best``; ``memory_of_best`` and
+        ``memory_of_least``: peak memory over that of the fastest framework, and over the
         smallest, ``least``. Without a framework to compare with, a value is None.
     """
     found = []
@@ -25,10 +27,13 @@ def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
         others = [row for row in rows if row["engine"] != "snnc" and same(row, own)]
         best = min(others, key=lambda row: float(row["ms_median"]), default=None)
         least = min(others, key=lambda row: float(row["peak_mb"]), default=None)
-        snntorch = next((row for row in others if row["engine"] == "snntorch"), None)
+        snntorch, eager = (
+            next((row for row in others if (row["engine"], row["mode"]) == ("snntorch", mode)), None) for mode in ("exact", EAGER)
+        )
         found.append(
             {key: own[key] for key in ("workload", "density", "mode")}
-            | {"times_snntorch": _over(snntorch, own, "ms_median"), "times_best": _over(best, own, "ms_median")}
+            | {"times_snntorch": _over(snntorch, own, "ms_median"), "times_eager": _over(eager, own, "ms_median")}
+            | {"times_best": _over(best, own, "ms_median")}
             | {"best": best and best["engine"], "memory_of_best": _over(own, best, "peak_mb")}
             | {"least": least and least["engine"], "memory_of_least": _over(own, least, "peak_mb")}
         )
@@ -42,6 +47,7 @@ def summary_lines(rows: Sequence[Row]) -> list[str]:
         if one["best"] is None:
             continue
         parts = [] if one["times_snntorch"] is None else [f"{one['times_snntorch']:.1f} x snnTorch"]
+        parts += [] if one["times_eager"] is None else [f"{one['times_eager']:.1f} x the same, eager"]
         parts.append(f"{one['times_best']:.1f} x the best other ({one['best']})")
         memory = [] if one["memory_of_best"] is None else [f"memory {one['memory_of_best']:.2f} of {one['best']}"]
         if one["least"] != one["best"] and one["memory_of_least"] is not None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from snnc.errors import BenchError
+from snnc.benchmarks.patterns import matching
 
 BETA: Final = 0.9
 THRESHOLD: Final = 1.0
@@ -133,16 +132,13 @@ WORKLOADS: Final = (
 )
 
 
-def workloads(pattern: str = "*", among: Sequence[Workload] = WORKLOADS, suite: str = "cpu") -> tuple[Workload, ...]:
-    """Return the workloads of a suite whose label or name matches `pattern`, whatever its case.
+def workloads(patterns: str = "*", among: Sequence[Workload] = WORKLOADS, suite: str = "cpu") -> tuple[Workload, ...]:
+    """Return the workloads of a suite whose label or name matches one of `patterns`, whatever its case.
 
     Raises
     ------
     BenchError
-        None does.
+        A pattern matches none.
     """
-    wanted = pattern.lower()
-    found = tuple(w for w in among if fnmatchcase(w.label, wanted) or fnmatchcase(w.name.lower(), wanted))
-    if not found:
-        raise BenchError(f"no workload of the suite {suite} matches {pattern!r}; there are {', '.join(w.label for w in among)}.")
-    return found
+    known = f"there are {', '.join(w.label for w in among)}"
+    return matching(patterns.lower(), among, lambda w: (w.label, w.name.lower()), f"workload of the suite {suite}", known)

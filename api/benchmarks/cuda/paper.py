@@ -17,15 +17,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError, NvccMissingError
 from snnc.benchmarks.cuda.command import device_at_hand
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.nets import names
+from snnc.benchmarks.patterns import matching
 from snnc.benchmarks.suites import CLOCKS, SECONDS, Task, run
-from snnc.errors import BenchError
 
 SUITES: Final = ("logged", "multi_layer", "multi_neuron", "multi_ipu")
 MEASURED: Final = "measured"
@@ -40,20 +39,19 @@ _NOTES: Final = (
 )
 
 
-def nets(pattern: str = "*") -> tuple[str, ...]:
+def nets(patterns: str = "*") -> tuple[str, ...]:
     """Return the networks of the grid whose name matches; of the large grids only those of 5 % activity where nobody chooses.
 
     Raises
     ------
     BenchError
-        No name matches.
+        A pattern matches no name.
     """
     every = [name for suite in SUITES for name in names(suite)]
     usual = [name for name in every if name.startswith("logged-") or ("-a5" in name and "-a50" not in name)]
-    found = tuple(dict.fromkeys(name for name in (every if pattern != "*" else usual) if fnmatchcase(name, pattern)))
-    if not found:
-        raise BenchError(f"no network of the papers' grid matches {pattern!r}; names look like {', '.join(names(s)[0] for s in SUITES)}.")
-    return found
+    known = tuple(dict.fromkeys(every if patterns != "*" else usual))
+    examples = ", ".join(names(s)[0] for s in SUITES)
+    return matching(patterns, known, lambda name: (name,), "network of the papers' grid", f"names look like {examples}")
 
 
 def rows(chosen: Sequence[str], tell: Callable[[str], None]) -> Iterator[dict[str, Any]]:

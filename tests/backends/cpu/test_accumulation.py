@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cpu_projects import data, opened
+from cpu_projects import data, opened, parts_of
 from nets import learnable
 
 from snnc.backends.errors import TrainingOptionError
@@ -13,10 +13,6 @@ from snnc.compiler.lower import lower
 from snnc.compiler.optimizers import SGD
 
 BATCH = 7
-
-
-def parts_of(inputs, labels, *bounds):
-    return [({k: x[:, a:b] for k, x in inputs.items()}, labels[a:b]) for a, b in zip((0, *bounds), (*bounds, BATCH), strict=True)]
 
 
 @pytest.mark.parametrize("loss", ["ce_mean_membrane", "mse_count:0.8,0.1"])

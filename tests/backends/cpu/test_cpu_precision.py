@@ -11,6 +11,7 @@ from nets import delayed, learnable, of_model, recurrent
 
 import snnc
 from snnc.backends.cpu.bfloat16 import rounded_values
+from snnc.backends.cpu.network import network_context
 from snnc.backends.cpu.storage import Storage
 from snnc.backends.reference import backward
 from snnc.backends.reference.engine import ReferenceEngine
@@ -134,7 +135,8 @@ def test_checkpoints_find_the_same_histories_in_half_the_memory():
     inputs, labels = data(program, 11, 5)
     found = []
     with opened(program, precision="bfloat16") as engine:
-        assert engine.description["memory"]["history"] == Storage(program).history_bytes / 2
+        wide = network_context(Storage(program), {}, {"steps": 1, "batch": 1})[2]
+        assert engine.description["memory"]["rows"]["segment"] == wide.rows["segment"] / 2
         for segment in (0, 4):
             engine._segment = lambda steps, batch, segment=segment: segment
             loss = engine.train_batch(inputs, labels, 0.0)

@@ -1,8 +1,10 @@
 """What the C++ program promises beside right numbers: the same bits again, any sizes, clear refusals, no undefined behaviour."""
 
+import multiprocessing
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -125,13 +127,38 @@ def test_sessions_of_one_process_run_at_the_same_time_from_several_threads():
             np.testing.assert_array_equal(found[1][name], value)
 
 
-@pytest.mark.parametrize("made", [(), ("-DSNNC_SERIAL",)])
-def test_other_kinds_of_threads_give_the_same_bits(made):
+def _losses_of_child(engine, inputs, labels, to):
+    to.send([engine.train_batch(inputs, labels, 1e-2) for _ in range(3)])
+
+
+def test_a_forked_process_goes_on_with_a_session_whose_threads_stayed_behind():
     program = program_of(recurrent)
-    with opened(program) as usual, opened(program, made=made) as other:
-        wanted, found = train(usual, program), train(other, program)
-        for name, value in wanted.items():
-            np.testing.assert_array_equal(found[name], value)
+    with opened(program) as engine, opened(program) as alone:
+        inputs, labels = data(program)
+        before = engine.train_batch(inputs, labels, 1e-2)
+        context = multiprocessing.get_context("fork")
+        here, there = context.Pipe()
+        child = context.Process(target=_losses_of_child, args=(engine, inputs, labels, there))
+        child.start()
+        assert here.poll(60)
+        found = here.recv()
+        child.join(60)
+        assert child.exitcode == 0
+        assert [before, *found] == [alone.train_batch(inputs, labels, 1e-2) for _ in range(4)]
+        assert found == [engine.train_batch(inputs, labels, 1e-2) for _ in range(3)]
+
+
+def test_threads_are_made_and_ended_as_sizes_change():
+    def running():
+        return len(list(Path("/proc/self/task").iterdir()))
+
+    program = program_of(recurrent)
+    before = running()
+    with opened(program, threads=4) as engine:
+        for batch, further in ((6, 3), (2, 1), (6, 3), (1, 0), (3, 2)):
+            engine.train_batch(*data(program, STEPS, batch), 1e-2)
+            assert running() - before == further
+    assert running() == before
 
 
 def test_weights_set_in_the_models_order_are_those_that_are_used_saved_and_read(tmp_path):
@@ -205,7 +232,7 @@ def test_sanitizers_find_nothing(tmp_path, root, library):
     arguments = []
     for make in (delayed, sparse_recurrent, convolutional, pooled, choosing, windowed):
         folder = emit_cpu(program_of(make), tmp_path / make.__name__)
-        arguments += [str(folder), str(build_cpu(folder, flags, "-O1", ()))]
+        arguments += [str(folder), str(build_cpu(folder, flags, "-O1"))]
     found = subprocess.run(
         [sys.executable, str(root / "tests" / "backends" / "cpu_sanitized.py"), *arguments],
         env=surroundings,

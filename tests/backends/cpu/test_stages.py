@@ -70,7 +70,7 @@ def test_a_connection_in_a_loop_is_never_one_that_runs_ahead():
     crossing = {(c.id) for c in program.connections if c.id in found.backward}
     assert len(crossing) == 1
     assert found.forward == found.backward
-    context, _ = network_context(Storage(program), {}, {"steps": 1, "batch": 1})
+    context, *_ = network_context(Storage(program), {}, {"steps": 1, "batch": 1})
     assert [len(block.ahead) > 0 for block in context["blocks"]] == [False, True]
     assert [len(block.behind) > 0 for block in context["blocks"]] == [False, True]
 

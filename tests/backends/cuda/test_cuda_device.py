@@ -15,6 +15,7 @@ from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.engine import CudaEngine
 from snnc.backends.cuda.errors import GpuMissingError, NvccMissingError
 from snnc.backends.events import Events
+from snnc.backends.ranks import Ranks
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.errors import SnncError
 from snnc.compiler.losses import parse_loss
@@ -142,6 +143,34 @@ def test_events_on_the_device_are_the_dense_array(architecture, tmp_path):
     found = engine.forward({name: Events.from_dense(array) for name, array in inputs.items()}, {})
     for name, record in wanted.items():
         np.testing.assert_array_equal(found[name], record)
+
+
+def test_gradients_that_nccl_sums_on_the_device_make_the_same_update(architecture, tmp_path):
+    """One process is a group too: what is shown is that gradients go to torch's buffer and back on the device."""
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available() or not torch.distributed.is_nccl_available():
+        pytest.skip("torch sees no CUDA device, or has no NCCL")
+    program = lower(learnable(np.random.default_rng(3)), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-2), loss_output="y")
+    folder = emit_cuda(program, tmp_path / "project")
+    torch.distributed.init_process_group("nccl", init_method=f"file://{tmp_path / 'store'}", rank=0, world_size=1)
+    found = []
+    try:
+        for shared in (True, False):
+            engine = CudaEngine(build_cuda(folder, architecture), folder, device=first_device().number)
+            ranks = Ranks(engine) if shared else None
+            inputs, labels = data(program, 20, 37)
+            for _ in range(5):
+                if ranks is None:
+                    engine.train_batch(inputs, labels, 1e-2)
+                else:
+                    assert ranks._flat.is_cuda
+                    ranks.update(engine.gather_parts([(inputs, labels)], 37), True, 1e-2)
+            found.append(engine.get_parameters())
+            engine.close()
+    finally:
+        torch.distributed.destroy_process_group()
+    for name, value in found[1].items():
+        np.testing.assert_array_equal(found[0][name], value, err_msg=name)
 
 
 def test_a_torch_module_on_the_device_has_the_gradients_of_the_processors(architecture):

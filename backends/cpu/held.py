@@ -1,0 +1,66 @@
+"""Rows that the emitted program holds: how many of each sample, as C++ and as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LINE = 16
+"""Numbers of a cache line: rows are filled up to whole ones (``vectors.hpp``)."""
+LENGTHS = ("steps", "segment", "block")
+"""Lengths that a session knows: of the sequence, of what lies between two checkpoints, of the steps whose deltas are kept together."""
+
+
+def padded(numbers: int) -> int:
+    """Whole lines."""
+    return -(-numbers // LINE) * LINE
+
+
+@dataclass(frozen=True)
+class Slots:
+    """How many rows of each sample are held: `number`, and once as many as a length for each name in `lengths`."""
+
+    number: int
+    lengths: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        terms = [*self.lengths, *([str(self.number)] if self.number or not self.lengths else [])]
+        return " + ".join(terms)
+
+
+ONE = Slots(1)
+
+
+@dataclass(frozen=True)
+class Held:
+    """Rows of a buffer.
+
+    Attributes
+    ----------
+    name
+        Of the rows in the program.
+    size
+        Numbers of a row, which is filled up to whole lines.
+    trained, running
+        Slots where a backward pass follows, and where none does; `running` None: the rows are those of a backward pass.
+    width
+        Bytes of a number.
+    """
+
+    name: str
+    size: int
+    trained: Slots
+    running: Slots | None
+    width: int = 4
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row."""
+        return self.width * padded(self.size)
+
+    def statement(self, trains: bool) -> str:
+        """Statement that gives the rows their size."""
+        if self.running is None:
+            return f"if (training) {self.name}.resize({self.trained}, batch);"
+        if not trains or self.trained == self.running:
+            return f"{self.name}.resize({self.running}, batch);"
+        return f"{self.name}.resize(training ? {self.trained} : {self.running}, batch);"

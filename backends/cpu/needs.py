@@ -1,0 +1,242 @@
+"""What the emitted program allocates, buffer by buffer: see ``memory.py`` for what is made of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from snnc.backends.cpu.held import LINE, Held, padded
+from snnc.backends.cpu.memory import ListNeeds, Needs
+from snnc.backends.cpu.stages import Stages
+from snnc.backends.cpu.storage import Storage, is_maximum
+from snnc.backends.cpu.tables import Table
+from snnc.backends.moments import moments
+from snnc.compiler.graph import Array
+from snnc.compiler.step_operations import (
+    Convolve,
+    ConvolveInputGradient,
+    Dense,
+    DenseInputGradient,
+    DenseWeightGradient,
+    NeuronStep,
+    Pooling,
+    PoolingGradient,
+    ReductionGradient,
+)
+
+SPIKING: Final = 0.08
+"""Share of neurons that is taken to spike in a step until a sequence has shown it."""
+NEAR: Final = 0.25
+"""Share that is taken to be near a threshold, where gradients of those alone are formed."""
+SPARSE: Final = 0.25
+"""Share of an input's values up to which they are listed (``LISTED_PART``)."""
+BLOCK_ROWS: Final = 512
+"""As in ``CpuSession::block_length``."""
+PACKED: Final = 64
+"""Columns of a packed matrix (``products.hpp``)."""
+PANEL: Final = 128
+CHUNK: Final = 32
+"""Outputs of a panel at most (``parameters.hpp``); numbers of a chunk in bfloat16 at most (``vectors.hpp``)."""
+SESSION: Final = 1 << 16
+"""Bytes of a session without a network: names, threads."""
+PLANE: Final = 2
+"""Axes of windows in the program."""
+
+
+def needs_of(
+    storage: Storage, held: Sequence[Held], sums: Mapping[str, int], tables: Sequence[Table], stages: Stages, trains: bool
+) -> Needs:
+    """Return what a session of the program takes: of a training step where it trains, else of a run.
+
+    Parameters
+    ----------
+    storage, stages
+        What is kept of each buffer, and which layers run ahead.
+    held
+        Rows.
+    sums
+        Sums that each thread keeps, and their numbers.
+    tables
+        Of connections; those of constants are copied.
+    trains
+        Whether a backward pass follows.
+    """
+    program = storage.program
+    rows = dict.fromkeys(("number", "steps", "segment", "block"), 0)
+    rows["number"] += 8  # a label and a loss
+    for one in held:
+        slots = one.trained if trains else one.running
+        if slots is not None:
+            rows["number"] += slots.number * one.row_bytes
+            for length in slots.lengths:
+                rows[length] += one.row_bytes
+    rows["segment"] += _choices(storage) if trains else 0
+    for info in program.inputs:
+        name = f"{info.id}_in"
+        kept, spikes = storage.kept(name), program.buffers[name].kind == "spikes"
+        if kept.rows or (spikes and not kept.listed):
+            rows["steps"] += 4 * padded(storage.size(name))
+            rows["number"] += 4 * padded(storage.size(name)) * kept.past
+    pairs = max((4 * -(-_shape(storage, op)[0] // 2) for op in program.backward if isinstance(op, DenseInputGradient)), default=0)
+    if storage.precision == "bfloat16":
+        rows["block" if stages.backward else "number"] += pairs
+    values = {name: _numbers(storage, name) for name in program.parameters}
+    learned = [u.parameter for u in program.update] if trains else []
+    states = sum(storage.size(n) for op in program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs))
+    fixed = SESSION + 4 * sum(values.values()) + 4 * len(moments(program.optimizer)) * sum(values[name] for name in learned)
+    fixed += sum(_turned(storage, op) for op in program.forward if isinstance(op, Pooling) and storage.takes_lists(op))
+    fixed += _copies(storage, trains) + 4 * sum(2 * t.size if t.shape[1:] == (1,) else t.size for t in tables) + 4 * states
+    thread = 4 * sum(values[name] for name in learned) + 4 * sum(map(padded, sums.values())) + _Room(storage, trains).bytes
+    lists = _lists(storage, trains)
+    checkpoint = storage.checkpoint_bytes if trains else 0
+    blocks = BLOCK_ROWS if trains or stages.forward else 0
+    return Needs(fixed, rows, checkpoint, thread, lists, _events(storage, {one.name: one for one in lists}), blocks)
+
+
+def _shape(storage: Storage, op: Dense | DenseInputGradient | DenseWeightGradient) -> tuple[int, int]:
+    """Outputs and inputs of a dense connection."""
+    weight = op.weight if isinstance(op, Dense | DenseInputGradient) else op.gradient.removeprefix("d_")
+    outputs, inputs = storage.program.buffers[weight].shape
+    return outputs, inputs
+
+
+def _numbers(storage: Storage, parameter: str) -> int:
+    """Numbers of a parameter as its connection keeps it."""
+    value: Array = storage.program.parameters[parameter].value
+    match [c.kind for c in storage.program.connections if c.weight == parameter]:
+        case ["dense"]:
+            return int(value.shape[1]) * padded(value.shape[0])
+        case ["convolution"]:
+            op = next(op for op in storage.program.forward if isinstance(op, Convolve) and op.weight == parameter)
+            return op.windows.channels * math.prod(op.windows.kernel) * padded(value.shape[0] // op.groups)
+    return padded(max(1, value.size))
+
+
+def _choices(storage: Storage) -> int:
+    """Bytes of a step and sample of what maxima chose."""
+    found = 0
+    for op in storage.program.backward:
+        if isinstance(op, PoolingGradient | ReductionGradient) and is_maximum(op) and not storage.takes_lists(op):
+            found += 4 * storage.size(op.target)
+    for forward in storage.program.forward:
+        if isinstance(forward, Convolve) and forward.connection in storage.pooled:
+            outputs = storage.program.buffers[forward.weight].shape[0]
+            found += math.prod(storage.pooled[forward.connection].output) * forward.groups * padded(outputs // forward.groups)
+    return found
+
+
+def _turned(storage: Storage, op: Pooling) -> int:
+    """Bytes of the tables of a maximum of spikes, by source and by target."""
+    targets = op.windows.channels * math.prod(op.windows.output)
+    return 4 * (storage.size(op.source.buffer) + 1 + targets * (1 + math.prod(op.windows.kernel)))
+
+
+def _copies(storage: Storage, trains: bool) -> int:
+    """Bytes of the copies of weights that passes read."""
+    rounded, found = storage.precision == "bfloat16", 0
+    for op in storage.program.forward:
+        if isinstance(op, Dense) and rounded:
+            outputs, inputs = _shape(storage, op)
+            width = padded(-(-outputs // -(-outputs // PANEL)))
+            found += 2 * -(-padded(outputs) // width) * inputs * (-(-width // CHUNK) * CHUNK)
+    for back in storage.program.backward if trains else ():
+        if isinstance(back, DenseInputGradient):
+            outputs, inputs = _shape(storage, back)
+            found += 4 * (-(-inputs // PACKED) * PACKED) * (-(-outputs // 2) if rounded else outputs) + 8 * inputs
+        elif isinstance(back, ConvolveInputGradient):
+            found += 4 * _convolution(storage, back.connection).packed
+    return found
+
+
+def _lists(storage: Storage, trains: bool) -> tuple[ListNeeds, ...]:
+    program, found = storage.program, []
+    for info in program.inputs:
+        name = f"{info.id}_in"
+        kept, size = storage.kept(name), storage.size(name)
+        if program.buffers[name].kind != "spikes":
+            found.append(ListNeeds(info.id, size, kept.past, SPARSE, 8, 0 if kept.rows else 4 * padded(size)))
+        elif kept.listed:
+            found.append(ListNeeds(info.id, size, kept.past, SPIKING))
+    for op in program.forward:
+        if isinstance(op, NeuronStep):
+            found += [ListNeeds(n, storage.size(n), storage.kept(n).past, SPIKING) for n in op.outputs if storage.kept(n).listed]
+            found += [ListNeeds(f"{n}_near", storage.size(n), 0, NEAR) for n in op.outputs if trains and n in storage.near]
+    return tuple(found)
+
+
+def _events(storage: Storage, lists: Mapping[str, ListNeeds]) -> tuple[tuple[str, int], ...]:
+    """Lists that are turned round for a block, and bytes for each entry: its row, its value, near thresholds its product."""
+    inputs = {f"{info.id}_in": info.id for info in storage.program.inputs}
+    found: dict[str, int] = {}
+    for op in storage.program.forward:
+        if isinstance(op, Dense):
+            name = inputs.get(op.source.buffer, op.source.buffer)
+            near = f"{op.source.buffer}_near"
+            found |= {name: lists[name].width} if name in lists else {}
+            found |= {near: 8} if near in lists else {}
+    return tuple(found.items())
+
+
+@dataclass(frozen=True)
+class _Room:
+    """A thread's room for what is made where it is used (``Scratch``)."""
+
+    storage: Storage
+    trains: bool
+
+    @property
+    def bytes(self) -> int:
+        """All of it but what grows with events."""
+        program = self.storage.program
+        dense = [_shape(self.storage, op) for op in program.forward if isinstance(op, Dense)]
+        columns = 8 * (1 + max((inputs for _, inputs in dense), default=0))
+        sums = 4 * (LINE + 4 * max((inputs for _, inputs in dense), default=0))
+        convolutions = [_convolution(self.storage, op.connection) for op in program.forward if isinstance(op, Convolve)]
+        made = [self.storage.size(b.name) for b in program.buffers.values() if self._made(b.name)]
+        made += [c.outer for c in convolutions]
+        rooms = sum(max((c.rooms[n] for c in convolutions), default=0) for n in range(3))
+        starts = 8 * max((c.values for c in convolutions), default=0)
+        maxima = [op for op in program.forward if isinstance(op, Pooling) and self.storage.takes_lists(op)]
+        starts += 8 * max((self.storage.size(op.target) for op in maxima), default=0)
+        return columns + sums + 8 * (LINE + max(made, default=0)) + 4 * rooms + starts
+
+    def _made(self, buffer: str) -> bool:
+        """Whether lists of a buffer may be made where they are read."""
+        info = self.storage.program.buffers[buffer]
+        return info.lifetime == "sequence" and info.role in ("input", "output") and not self.storage.kept(buffer).listed
+
+
+@dataclass(frozen=True)
+class _Convolution:
+    """Numbers of what a convolution makes: its packed copy, its rooms; outputs of a group; values of a channel."""
+
+    packed: int
+    rooms: tuple[int, int, int]
+    outer: int
+    values: int
+
+
+def _convolution(storage: Storage, connection: str) -> _Convolution:
+    op = next(op for op in storage.program.forward if isinstance(op, Convolve) and op.connection == connection)
+    windows, pool = op.windows, storage.pooled.get(connection)
+    size, kernel, stride, dilation = (_plane(axes) for axes in (windows.size, windows.kernel, windows.stride, windows.dilation))
+    before = _plane([b for b, _ in windows.padding], 0)
+    outputs = storage.program.buffers[op.weight].shape[0]
+    made = _plane(windows.output if pool is None else pool.reach)
+    inner, outer = windows.channels // op.groups, outputs // op.groups
+    regular = stride == (1, 1) and dilation[1] == 1
+    margin = max(kernel[1] - 1, size[1] + before[1] - made[1]) if regular else 0
+    above = (kernel[0] - 1) * dilation[0] if regular else 0
+    lines = op.groups * ((above + made[0]) * (made[1] + margin) + margin) * padded(outer)
+    columns = kernel[0] * padded(kernel[1] * inner)
+    maxima = 0 if pool is None else math.prod(pool.output) * op.groups * padded(outer)
+    values = size[0] * size[1]
+    rooms = lines, max(maxima, made[1] * columns), max(op.groups * padded(outer), values * inner + LINE)
+    return _Convolution(outputs * columns, rooms, outer, values)
+
+
+def _plane(axes: Sequence[int], missing: int = 1) -> tuple[int, int]:
+    """Two axes; a lone one is the second."""
+    return (missing, axes[0]) if len(axes) < PLANE else (axes[0], axes[1])

@@ -1,0 +1,108 @@
+"""Run by a test in a process of its own: bytes that training steps hold, as the C library counts them, beside what is predicted."""
+
+import ctypes
+import gc
+import json
+from pathlib import Path
+
+import numpy as np
+from cpu_projects import data, opened, wide
+from indexed_nets import choosing, convolutional, pooled, sparse_recurrent
+from nets import delayed, dense, recurrent
+
+from snnc.backends.cpu.memory import Needs, predicted_bytes
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lower import lower
+from snnc.compiler.neurons import LI
+from snnc.compiler.optimizers import Adam
+from snnc.compiler.surrogates import parse_surrogate
+
+STEPS, BATCH = 60, 24
+
+
+class Counts(ctypes.Structure):
+    """``struct mallinfo2``."""
+
+    _fields_ = (*((f"other{n}", ctypes.c_size_t) for n in range(4)), ("mapped", ctypes.c_size_t))
+    _fields_ += (*((f"other{n}", ctypes.c_size_t) for n in (4, 5)), ("used", ctypes.c_size_t))
+    _fields_ += tuple((f"other{n}", ctypes.c_size_t) for n in (6, 7))
+
+
+c_library = ctypes.CDLL(None)
+c_library.mallinfo2.restype = Counts
+
+
+def held():
+    gc.collect()
+    counts = c_library.mallinfo2()
+    return counts.used + counts.mapped
+
+
+def resident(what):
+    """VmRSS or VmHWM in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(what))
+
+
+def windowed(random):
+    return wide(random, LI(0.9))
+
+
+def program_of(make, loss="ce_mean_membrane", surrogate=None):
+    options = {"surrogate": parse_surrogate(surrogate)} if surrogate else {}
+    return lower(make(np.random.default_rng(3)), loss=parse_loss(loss), optimizer=Adam(1e-2), loss_output="y", **options)
+
+
+def row_of(engine, steps, batch, segment, threads):
+    """What is predicted by the activity that the last step had, and the longest list, which lies twice in memory while it grows."""
+    needs = Needs.of(engine.description)
+    activity = engine._activity.with_sequence(needs, engine._listed())
+    lists = [one.width * activity.shares.get(one.name, 0) * one.neurons * (steps + one.past) * batch for one in needs.lists]
+    predicted = predicted_bytes(engine.description, steps, batch, segment, threads, activity)
+    return {"predicted": predicted, "growing": int(max(lists, default=0))}
+
+
+def show(make, loss="ce_mean_membrane", surrogate=None, precision="float32"):
+    program = program_of(make, loss, surrogate)
+    inputs, labels = data(program, STEPS, BATCH, density=0.1)
+    with opened(program, precision=precision):
+        pass
+    for threads, segment in ((1, STEPS), (2, STEPS), (2, 7)):
+        before = held()
+        with opened(program, threads, precision=precision) as engine:
+            engine._segment = lambda steps, batch, segment=segment: segment % STEPS
+            engine.train_batch(inputs, labels, 0.0)
+            row = {"net": f"{make.__name__} {loss} {precision}", "threads": threads, "segment": segment, "held": held() - before}
+            print(json.dumps(row | row_of(engine, STEPS, BATCH, segment, threads)), flush=True)
+
+
+def large(random):
+    return dense(random, 64, 4096, readout=LI(0.9), kind="spikes")
+
+
+show(delayed, "ce_rate")
+show(sparse_recurrent)
+show(pooled)
+show(choosing)
+show(windowed, surrogate="boxcar:0.2")
+show(recurrent, precision="bfloat16")
+show(convolutional)
+
+program, steps, batch = program_of(large), 200, 40
+inputs, labels = data(program, steps, batch, density=0.1)
+with opened(program, 2):
+    pass
+for limit in (None, 100 << 20):
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")
+    before, first = held(), resident("VmRSS")
+    with opened(program, 2, memory=limit) as engine:
+        # The second step knows what the first one listed.
+        for _ in range(2):
+            engine.train_batch(inputs, labels, 0.0)
+        segment = int(engine.session.get("segment")[0]) or steps
+        row = {"net": "large", "threads": 2, "segment": segment, "limit": limit, "held": held() - before}
+        row |= row_of(engine, steps, batch, segment, 2) | {"peak": resident("VmHWM") - first}
+        if limit is None:
+            whole = row["peak"]
+        print(json.dumps(row | {"whole": whole}), flush=True)

@@ -1,0 +1,66 @@
+"""What processes train together in test_ranks.py, and one process alone."""
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import cpu_projects
+import cuda_projects
+import numpy as np
+from nets import learnable, recurrent
+
+from snnc.backends.session import Session
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lower import lower
+from snnc.compiler.optimizers import SGD, Adam, Optimizer
+
+SAMPLES, BATCH = 21, 10
+"""Two processes take 5 and 5 samples, twice, then 1 and none."""
+
+
+@dataclass(frozen=True)
+class Case:
+    make: Callable
+    optimizer: Optimizer
+    loss: str = "ce_mean_membrane"
+    target: str = "cpu"
+    fit: dict = field(default_factory=dict)
+
+    def program(self, optimizer=None):
+        graph = self.make(np.random.default_rng(3))
+        return lower(graph, loss=parse_loss(self.loss), optimizer=optimizer or self.optimizer, loss_output="y")
+
+
+CASES = {
+    "learned neurons": Case(learnable, Adam(1e-2)),
+    "in parts": Case(recurrent, SGD(1e-2, 0.9), "mse_count:0.8,0.1", fit={"accumulate": 2, "batch": 7}),
+    "on a device": Case(recurrent, Adam(1e-2), target="cuda"),
+}
+
+
+@contextmanager
+def session_of(name, program=None):
+    """A session of the case, or of another program."""
+    case = CASES[name]
+    program = program or case.program()
+    opened = cuda_projects.opened(program) if case.target == "cuda" else cpu_projects.opened(program, threads=1)
+    with opened as engine:
+        yield Session(engine, program)
+
+
+def samples_of(program):
+    """Inputs [samples, steps, n] by label, and labels."""
+    inputs, y = cpu_projects.data(program, 6, SAMPLES)
+    return {info.label: np.moveaxis(inputs[info.id], 1, 0) for info in program.inputs}, y
+
+
+def fitted(name, disturbed=False, **options):
+    """Parameters and moments after two epochs, and the loss of every update; `disturbed`: behind an update of this process alone."""
+    with session_of(name) as session:
+        x, y = samples_of(session.program)
+        if disturbed:
+            session.fit(x, y, batch=SAMPLES, distributed=False)
+        history = session.fit(x, y, **{"epochs": 2, "batch": BATCH, **CASES[name].fit, **options})
+        kept = session.engine.get_optimizer()
+        moments = {f"{moment} of {n}": value for moment, values in kept.moments.items() for n, value in values.items()}
+        return session.state_dict() | moments | {"updates": np.array(kept.updates)}, np.array(history.batch_losses)

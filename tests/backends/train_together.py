@@ -1,0 +1,63 @@
+"""One of the processes that test_ranks.py starts: trains each case together with the others, and writes what came of it.
+
+Arguments: a folder that holds the project ``together``, and where ``rank0.npz``, ``rank1.npz`` are written.
+"""
+
+import contextlib
+import io
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+from ranks_cases import CASES, SAMPLES, fitted, samples_of, session_of
+
+from snnc.backends.errors import RanksDifferError
+from snnc.cli import run_command
+from snnc.compiler.optimizers import SGD
+
+
+def refused(session, labels=0, **options):
+    """What a process says when rank 1 was given something else than rank 0; `labels` is added to all of them."""
+    x, y = samples_of(session.program)
+    try:
+        session.fit(x, (y + labels) % 4, **options)
+    except RanksDifferError as error:
+        return str(error)
+    return ""
+
+
+def others(rank):
+    """What the processes may disagree about, and what is said of it."""
+    name = "learned neurons"
+    with session_of(name) as session:
+        yield "labels", refused(session, rank)
+        yield "schedule", refused(session, seed=rank)
+        yield "rates", refused(session, learning_rate=lambda epoch: 1e-2 * (1 + rank))
+    with session_of(name, CASES[name].program(SGD(1e-2, 0.5 * rank))) as session:
+        yield "optimizer", refused(session)
+    with session_of("in parts" if rank else name) as session:
+        yield "network", refused(session)
+
+
+def main():
+    folder, rank = Path(sys.argv[1]), int(os.environ["RANK"])
+    found = {}
+    for name in CASES:
+        # What rank 1 begins with is not what counts.
+        values, losses = fitted(name, disturbed=rank == 1)
+        found |= {f"{name}/{label}": value for label, value in values.items()} | {f"{name}/losses": losses}
+    again, _ = fitted("learned neurons")
+    found |= {f"again/{label}": value for label, value in again.items()}
+    alone, _ = fitted("learned neurons", distributed=False, seed=rank)
+    found |= {f"alone/{label}": value for label, value in alone.items()}
+    found |= {f"refused/{what}": np.array(said) for what, said in others(rank)}
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        data = folder / "data.npz"
+        assert run_command(["train", str(folder / "together"), "--data", str(data), "--epochs", "2"]) == 0
+    found["command/said"] = np.array(said.getvalue())
+    np.savez(folder / f"rank{rank}.npz", **found)
+
+
+assert SAMPLES % 2 == 1, "shares are uneven"
+main()
