@@ -139,17 +139,17 @@ def test_onnx_runtime_sees_the_same_spikes(tmp_path, classifiers, digits):
     np.testing.assert_allclose(theirs["output"], ours["output"], atol=1e-5)
 
 
-@pytest.mark.parametrize(("kind", "steps", "samples", "gain"), [("mlp", 1, 512, 0.1), ("residual", 2, 320, 0.01)])
-def test_training_goes_on_after_the_conversion(kind, steps, samples, gain, classifiers, digits):
-    """Few steps cost accuracy, and backpropagation through time wins it back."""
+@pytest.mark.parametrize(("kind", "samples"), [("mlp", 512), ("residual", 320)])
+def test_training_goes_on_after_the_conversion(kind, samples, classifiers, digits):
+    """A single step costs accuracy, and backpropagation through time wins much of it back."""
     x, y = digits[0][:samples], digits[1][:samples]
-    graph = snnc.ann2snn(classifiers[kind], x, steps=steps).graph
+    graph = snnc.ann2snn(classifiers[kind], x, steps=1).graph
     with snnc.compile(graph, loss="ce_mean_membrane", optimizer="adam:0.001", batch=32) as session:
         before = (session.run(digits[2])["output"].argmax(1) == digits[3]).mean()
         history = session.fit(x, y, epochs=3)
         after = (session.run(digits[2])["output"].argmax(1) == digits[3]).mean()
     assert history.losses[-1] < 0.85 * history.losses[0]
-    assert after > before + gain
+    assert after > before + 0.1
 
 
 def test_the_answer_to_a_relu_network_points_at_the_conversion(root):
