@@ -14,7 +14,7 @@ import numpy as np
 from snnc.backends.native import ABI_VERSION, PROJECT_FORMAT, SHARED_SOURCES
 from snnc.backends.project import Chunk, whole_folder, write_file
 from snnc.backends.safetensors_file import safetensors
-from snnc.backends.source_templates import source_templates
+from snnc.backends.source_templates import source_templates, text_of
 from snnc.compiler.graph import Array
 from snnc.compiler.step_program import StepProgram
 
@@ -64,7 +64,7 @@ def rendered(context: Mapping[str, Any], target: str, names: Iterable[str]) -> d
     if context["training"]:
         paths |= {"cross_entropy.hpp": f"{target}/cross_entropy.hpp", "loss.hpp": f"{target}/loss_{context['loss']['name']}.hpp"}
         paths |= {"optimizer.hpp": f"{target}/optimizer_{context['optimizer']['name']}.hpp"}
-    return {name: environment.get_template(f"{path}.jinja").render(context) for name, path in paths.items()}
+    return {name: text_of(environment, f"{path}.jinja", context) for name, path in paths.items()}
 
 
 def write_sized_project(

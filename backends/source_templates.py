@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import importlib.resources
+from collections.abc import Mapping
+from typing import Any, Final
 
 import jinja2
 
 from snnc.backends.names import c_string, comment_text
+
+MARKS: Final = ("{{", "{%", "{#")
+"""What a template has and plain text has not."""
 
 
 def source_templates() -> jinja2.Environment:
@@ -21,3 +26,10 @@ def source_templates() -> jinja2.Environment:
     )
     environment.filters |= {"comment": comment_text, "c_string": c_string}
     return environment
+
+
+def text_of(environment: jinja2.Environment, path: str, context: Mapping[str, Any]) -> str:
+    """Return a template's text for `context`; most sources are the same in every project and need no template to be compiled."""
+    assert environment.loader is not None
+    text, _, _ = environment.loader.get_source(environment, path)
+    return environment.get_template(path).render(context) if any(mark in text for mark in MARKS) else text
