@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
+from snnc.backends.processors import processors
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -31,7 +33,7 @@ def examine() -> list[Finding]:
         _package("poptorch", "training beside PyTorch on IPUs", "comes with the Poplar SDK, https://www.graphcore.ai/downloads"),
         _package("torch", "needed only to train in PyTorch and export models", "pip install torch"),
         _package("onnxruntime", "needed only by snnc verify of ONNX files and by tests", "pip install onnxruntime"),
-        Finding("cores", True, str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())),
+        Finding("cores", True, str(processors())),
         _memory(),
     ]
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from snnc.backends.cpu.held import ONE, Held
-from snnc.backends.cpu.neurons import stride
+from snnc.backends.cpu.held import ONE, Held, padded
 from snnc.backends.cpu.operations import Statements, gradient_of
 from snnc.backends.cpu.storage import Storage
 from snnc.compiler.expression import Call, Expression, Number, Symbol, symbols
@@ -95,7 +94,7 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
     made.layout.append(f"{answers}.resize(workers.size());")
     made.held.append(Held(mean, storage.size(output), ONE, ONE))
     made.loss += [
-        *_answers(found, f"{answers}[mine]", stride(storage.size(output))),
+        *_answers(found, f"{answers}[mine]", padded(storage.size(output))),
         f"{current}.clear(w, 0);",
         f"{mean}.clear(w, 0);",
         "for (int t = 0; t < steps; ++t) {",

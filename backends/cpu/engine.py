@@ -8,6 +8,7 @@ from pathlib import Path
 
 from snnc.backends.cpu.build import build_cpu
 from snnc.backends.events import Events, Given
+from snnc.backends.processors import processors
 from snnc.backends.segmented_engine import SegmentedEngine
 
 
@@ -57,7 +58,7 @@ def threads_of(threads: int | None) -> int:
         wanted = os.environ.get(name, "")
         if wanted.isdecimal() and int(wanted):
             return int(wanted)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return processors()
 
 
 def open_engine(folder: Path, threads: int | None = None, memory: int | None = None) -> CpuEngine:

@@ -35,7 +35,7 @@ SPARSE: Final = 0.25
 BLOCK_ROWS: Final = 512
 """As in ``CpuSession::block_length``."""
 PACKED: Final = 64
-"""Columns of a packed matrix (``products.hpp``)."""
+"""Columns of a packed matrix at most; narrower vectors have fewer (``products.hpp``)."""
 PANEL: Final = 128
 CHUNK: Final = 32
 """Outputs of a panel at most (``parameters.hpp``); numbers of a chunk in bfloat16 at most (``vectors.hpp``)."""

@@ -7,17 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from snnc.backends.assignments import needed, reads
-from snnc.backends.cpu.held import LINE
+from snnc.backends.cpu.held import padded
 from snnc.backends.names import comment_text
 from snnc.backends.printing import c_assignments, c_expression
 from snnc.compiler.expression import Assignment, Expression, Number, Symbol, call, symbols
 from snnc.compiler.near import argument_name, near_bounds, with_arguments
 from snnc.compiler.step_program import PopulationInfo
-
-
-def stride(size: int) -> int:
-    """Numbers from one row of `size` values to the next."""
-    return -(-size // LINE) * LINE
 
 
 @dataclass(frozen=True)
@@ -74,7 +69,7 @@ def forward_function(
         f"{info.id}_forward",
         tuple(arguments),
         comment_text(f"{info.label}: {info.model.name}, forward"),
-        stride(size),
+        padded(size),
         (*_scalars(kernel.parameters, scalars, wanted), *_unused(unused)),
         (
             *_loads(places, wanted),
@@ -131,7 +126,7 @@ def backward_function(
         f"{info.id}_backward",
         tuple(arguments),
         comment_text(f"{info.label}: {info.model.name}, adjoint"),
-        stride(size),
+        padded(size),
         (*_scalars(kernel.parameters, scalars, wanted), *_unused(unused)),
         (
             *_parameter_loads(kernel.parameters, scalars, wanted),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from snnc.backends.processors import processors
 from snnc.benchmarks.cpu.engine import Entry, entries
 from snnc.benchmarks.cpu.machine import facts
-from snnc.benchmarks.cpu.process import cores
 from snnc.benchmarks.cpu.suite import measure
 from snnc.benchmarks.cpu.summary import summary
 from snnc.benchmarks.cpu.workloads import Workload
@@ -45,9 +45,9 @@ def run_suite(
         There is no such engine, or a number is out of range.
     """
     wanted: tuple[Entry, ...] = entries(engines)
-    number, used = rounds or ROUNDS, threads or cores()
-    if number < 1 or not 1 <= used <= cores():
-        raise BenchError(f"{number} rounds on {used} threads cannot be measured: at least 1 round, and 1 to {cores()} threads here.")
+    number, used = rounds or ROUNDS, threads or processors()
+    if number < 1 or not 1 <= used <= processors():
+        raise BenchError(f"{number} rounds on {used} threads cannot be measured: at least 1 round, and 1 to {processors()} threads here.")
     found |= {"rows": [], "left_out": [], "machine": facts(used)}
     for workload in chosen:
         rows, left_out = measure(workload, wanted, number, used, tell)

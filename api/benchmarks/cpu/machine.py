@@ -7,16 +7,16 @@ import platform
 from datetime import UTC, datetime
 from pathlib import Path
 
-from snnc.benchmarks.cpu.process import cores
+from snnc.backends.processors import processors
 
 
 def facts(threads: int) -> dict[str, str]:
     """Return the processor, its cores, the threads that engines may use, how busy it is, the system and the date, as text."""
     return {
         "CPU": _model(),
-        "cores": str(cores()),
+        "cores": str(processors()),
         "threads": str(threads),
-        "load": f"{os.getloadavg()[0]:.1f} of {cores()} at the start" if hasattr(os, "getloadavg") else "unknown",
+        "load": f"{os.getloadavg()[0]:.1f} of {processors()} at the start" if hasattr(os, "getloadavg") else "unknown",
         "system": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),

@@ -122,8 +122,3 @@ def environment(threads: int, device: str = "cpu") -> Mapping[str, str]:
     """Return the environment of a worker: each thread pool gets `threads`."""
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "SNNC_THREADS")
     return {**os.environ, **dict.fromkeys(names, str(threads)), **(_ON_CPU if device == "cpu" else _ON_CUDA)}
-
-
-def cores() -> int:
-    """Return the cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from snnc.backends.cuda.build import nvcc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
+from snnc.backends.processors import processors
 from snnc.benchmarks.cpu.command import ROUNDS
 from snnc.benchmarks.cpu.engine import entries
 from snnc.benchmarks.cpu.machine import facts
-from snnc.benchmarks.cpu.process import cores
 from snnc.benchmarks.cpu.suite import measure
 from snnc.benchmarks.cpu.summary import summary
 from snnc.benchmarks.cpu.workloads import Workload
@@ -60,9 +60,9 @@ def run_suite(
         There is no such engine, or a number is out of range.
     """
     wanted = entries(engines, CUDA_ENTRIES, "cuda")
-    number, used = rounds or ROUNDS, threads or cores()
-    if not 1 <= used <= cores():
-        raise BenchError(f"{used} threads cannot be measured: 1 to {cores()} here.")
+    number, used = rounds or ROUNDS, threads or processors()
+    if not 1 <= used <= processors():
+        raise BenchError(f"{used} threads cannot be measured: 1 to {processors()} here.")
     device, gpu = device_at_hand()
     times = MEASURED if device == "cuda" else STAND_IN
     name = gpu.name if device == "cuda" else "none"

@@ -1,0 +1,10 @@
+"""The processors at hand."""
+
+from __future__ import annotations
+
+import os
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
