@@ -43,8 +43,8 @@ from snnc.benchmarks.cpu.problem import read_problem
 from snnc.compiler.graph import Array
 
 IN_A_ROW: Final = 3
-"""Timed steps between two resets: a network that learns one batch by heart soon fires several times as often, and fast engines would be timed
-on another activity than slow ones."""
+"""Timed steps between two resets: a network that learns one batch by heart soon fires several times as often, and fast engines would be
+timed on another activity than slow ones."""
 
 
 class Worker:
