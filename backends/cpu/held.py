@@ -15,6 +15,12 @@ def padded(numbers: int) -> int:
     return -(-numbers // LINE) * LINE
 
 
+def pitch(numbers: int) -> int:
+    """Numbers from one row to the next, as ``vectors.hpp`` has it."""
+    whole = padded(numbers)
+    return whole + LINE if whole % (8 * LINE) == 0 else whole
+
+
 @dataclass(frozen=True)
 class Slots:
     """How many rows of each sample are held: `number`, and once as many as a length for each name in `lengths`."""
@@ -55,7 +61,7 @@ class Held:
     @property
     def row_bytes(self) -> int:
         """Bytes of a row."""
-        return self.width * padded(self.size)
+        return self.width * pitch(self.size)
 
     def statement(self, trains: bool) -> str:
         """Statement that gives the rows their size."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from snnc.backends.cpu.held import LINE, Held, padded
+from snnc.backends.cpu.held import LINE, Held, padded, pitch
 from snnc.backends.cpu.memory import ListNeeds, Needs
 from snnc.backends.cpu.stages import Stages
 from snnc.backends.cpu.storage import Storage, is_maximum
@@ -77,8 +77,8 @@ def needs_of(
         name = f"{info.id}_in"
         kept, spikes = storage.kept(name), program.buffers[name].kind == "spikes"
         if kept.rows or (spikes and not kept.listed):
-            rows["steps"] += 4 * padded(storage.size(name))
-            rows["number"] += 4 * padded(storage.size(name)) * kept.past
+            rows["steps"] += 4 * pitch(storage.size(name))
+            rows["number"] += 4 * pitch(storage.size(name)) * kept.past
     pairs = max((4 * -(-_shape(storage, op)[0] // 2) for op in program.backward if isinstance(op, DenseInputGradient)), default=0)
     if storage.precision == "bfloat16":
         rows["block" if stages.backward else "number"] += pairs
@@ -156,7 +156,7 @@ def _lists(storage: Storage, trains: bool) -> tuple[ListNeeds, ...]:
         name = f"{info.id}_in"
         kept, size = storage.kept(name), storage.size(name)
         if program.buffers[name].kind != "spikes":
-            found.append(ListNeeds(info.id, size, kept.past, SPARSE, 8, 0 if kept.rows else 4 * padded(size)))
+            found.append(ListNeeds(info.id, size, kept.past, SPARSE, 8, 0 if kept.rows else 4 * pitch(size)))
         elif kept.listed:
             found.append(ListNeeds(info.id, size, kept.past, SPIKING))
     for op in program.forward:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from snnc.backends.assignments import needed, reads
-from snnc.backends.cpu.held import padded
+from snnc.backends.cpu.held import padded, pitch
 from snnc.backends.names import comment_text
 from snnc.backends.printing import c_assignments, c_expression
 from snnc.compiler.expression import Assignment, Expression, Number, Symbol, call, symbols
@@ -22,7 +22,8 @@ class Function:
     name: str
     arguments: tuple[str, ...]
     comment: str
-    stride: int
+    width: int
+    pitch: int
     scalars: tuple[str, ...]
     lines: tuple[str, ...]
 
@@ -70,6 +71,7 @@ def forward_function(
         tuple(arguments),
         comment_text(f"{info.label}: {info.model.name}, forward"),
         padded(size),
+        pitch(size),
         (*_scalars(kernel.parameters, scalars, wanted), *_unused(unused)),
         (
             *_loads(places, wanted),
@@ -127,6 +129,7 @@ def backward_function(
         tuple(arguments),
         comment_text(f"{info.label}: {info.model.name}, adjoint"),
         padded(size),
+        pitch(size),
         (*_scalars(kernel.parameters, scalars, wanted), *_unused(unused)),
         (
             *_parameter_loads(kernel.parameters, scalars, wanted),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from snnc.backends.cpu.bfloat16 import rounded_values
-from snnc.backends.cpu.held import Slots, padded
+from snnc.backends.cpu.held import Slots, pitch
 from snnc.compiler.expression import Expression
 from snnc.compiler.near import near_bounds
 from snnc.compiler.plan import Precision
@@ -131,7 +131,7 @@ class Storage:
         return 4 * found
 
     def _stored(self, buffer: str) -> int:
-        return padded(self.size(buffer))
+        return pitch(self.size(buffer))
 
     def bytes_per_step(self) -> int:
         """Bytes that a sequence takes at most for each step and sample, lists that are full aside; the adjoint of a record among them."""
