@@ -172,6 +172,7 @@ def test_a_plan_that_fits_is_never_cut():
     assert not any(phase.part == "recompute" for phase in plan.phases)
 
 
+@pytest.mark.usefixtures("plans_as_for_users")
 def test_a_plan_that_fits_only_in_segments_trains_as_the_reference_does(tmp_path):
     target = small(178_000)
     with pytest.raises(TooBigError) as error:
