@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import waiting  # noqa: F401 - before what imports NumPy
 from hypothesis import settings
+from wide import WIDE
 
 from snnc.backends.emulator.popc import DEFAULT_FLAGS
 from snnc.compiler.mapping import mapper, search
@@ -33,6 +34,7 @@ def pytest_configure(config):
     """Unless all cases run, what is run for milliseconds is compiled without optimisation: results must not depend on it."""
     if config.getoption("--wide"):
         os.environ.setdefault("SNNC_TEST_LEVEL", "-O3")
+        os.environ[WIDE] = "1"
     else:
         os.environ.setdefault(CODELET_FLAGS, DEFAULT_FLAGS.replace("-O2", "-O0"))
 
