@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import waiting  # noqa: F401 - before what imports NumPy
 from hypothesis import settings
+from wide import WIDE
 
 from snnc.backends.emulator.popc import DEFAULT_FLAGS
-from snnc.compiler.mapping import mapper
+from snnc.compiler.mapping import mapper, search
 
 settings.register_profile("fixed", derandomize=True, database=None, deadline=None)
 settings.register_profile("search", deadline=None)
@@ -18,7 +20,7 @@ settings.load_profile(os.environ.get("SNNC_HYPOTHESIS", "fixed"))
 
 ROOT = Path(__file__).parents[1]
 CODELET_FLAGS = "SNNC_CODELET_FLAGS"
-SOON_SATISFIED = ("api", "compiler")
+SOON_SATISFIED = ("api", "backends", "compiler")
 """Folders whose tests hold for any plan. Where predictions are compared with emulations, plans are those of users."""
 
 
@@ -32,17 +34,24 @@ def pytest_configure(config):
     """Unless all cases run, what is run for milliseconds is compiled without optimisation: results must not depend on it."""
     if config.getoption("--wide"):
         os.environ.setdefault("SNNC_TEST_LEVEL", "-O3")
+        os.environ[WIDE] = "1"
     else:
         os.environ.setdefault(CODELET_FLAGS, DEFAULT_FLAGS.replace("-O2", "-O0"))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_changes(request):
-    """Plans of the compiler's tests and of commands are improved by six changes, not eighty, where no test asks for more."""
+    """Plans in the tests of `SOON_SATISFIED` are improved by six changes, not eighty, where no test asks for more."""
     with pytest.MonkeyPatch.context() as patch:
         if request.path.parent.name in SOON_SATISFIED and not request.config.getoption("--wide"):
             patch.setattr(mapper, "EFFORT", 1)
         yield
+
+
+@pytest.fixture
+def plans_as_for_users(monkeypatch):
+    """Improve plans for as long as those of users are."""
+    monkeypatch.setattr(mapper, "EFFORT", search.EFFORT)
 
 
 @pytest.fixture(scope="module")

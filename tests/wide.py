@@ -1,9 +1,13 @@
 """Cases of one kind of which some run always and all with ``--wide``."""
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
+
+WIDE = "SNNC_TEST_WIDE"
+"""Set where the wide cases run too."""
 
 
 def sampled(cases: Iterable[Any], one_in: int) -> list[Any]:
@@ -13,3 +17,8 @@ def sampled(cases: Iterable[Any], one_in: int) -> list[Any]:
         values = case if isinstance(case, tuple) else (case,)
         found.append(case if number % one_in == 0 else pytest.param(*values, marks=pytest.mark.wide))
     return found
+
+
+def examples(some: int, every: int) -> int:
+    """Tell how many examples a property is tried with where each takes long: `every` with the wide cases."""
+    return every if os.environ.get(WIDE) else some

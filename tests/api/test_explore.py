@@ -1,5 +1,7 @@
 """``snnc explore``: every point of the grid, those that do not fit with their reason, as table, JSON and drawing."""
 
+import contextlib
+import io
 import json
 import os
 import xml.etree.ElementTree as ET
@@ -32,18 +34,24 @@ def network():
     return snnc.Sequential(6, snnc.Dense(5), snnc.LIF(beta=0.8), snnc.Dense(3), snnc.LI(), name="small")
 
 
-@pytest.fixture(autouse=True)
-def _in_haste(monkeypatch):
+@pytest.fixture(scope="module", autouse=True)
+def _in_haste():
     """What would help where a point does not fit is told elsewhere."""
-    monkeypatch.setattr(knobs, "SECONDS", -1.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(knobs, "SECONDS", -1.0)
+        yield
+
+
+def write_model(folder):
+    snnc.write_onnx(network().graph(), folder / "small.onnx")
+    machines(folder)
+    return "small.onnx"
 
 
 @pytest.fixture
 def model(tmp_path, monkeypatch):
-    snnc.write_onnx(network().graph(), tmp_path / "small.onnx")
-    machines(tmp_path)
     monkeypatch.chdir(tmp_path)
-    return "small.onnx"
+    return write_model(tmp_path)
 
 
 def run(*arguments):
@@ -54,10 +62,19 @@ GRID = ("--targets", "tiny.toml,other.toml", "--batch", "1,5000", "--activity", 
 MODELS = ["other.toml", "small.onnx", "tiny.toml"]
 
 
-def test_every_combination_is_a_row_and_misfits_say_why(model, capsys):
-    assert run(model, *GRID, "--json", "found.json") == 0
-    rows = capsys.readouterr().out.splitlines()[1:]
-    points = json.loads(Path("found.json").read_text())["points"]
+@pytest.fixture(scope="module")
+def explored(tmp_path_factory):
+    """What the command says of the grid, and the folder of what it writes."""
+    folder = tmp_path_factory.mktemp("explored")
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as said:
+        assert run(write_model(folder), *GRID, "--json", "found.json", "--plot", "found.svg") == 0
+    return said.getvalue(), folder
+
+
+def test_every_combination_is_a_row_and_misfits_say_why(explored):
+    said, folder = explored
+    rows = said.splitlines()[1:]
+    points = json.loads((folder / "found.json").read_text())["points"]
     assert len(rows) == len(points) == 4
     assert {(p["asked"], p["batch"], p["assumed_activity"]) for p in points} == {
         (t, b, a) for t in ("tiny.toml", "other.toml") for b in (1, 5000) for a in (0.5,)
@@ -73,7 +90,7 @@ def test_every_combination_is_a_row_and_misfits_say_why(model, capsys):
             assert point["code"] == "SNNC-E313"
             assert "bytes" in point["reason"]
         assert point["point_s"] >= 0
-    assert sorted(os.listdir()) == sorted(["found.json", *MODELS])
+    assert sorted(os.listdir(folder)) == sorted(["found.json", "found.svg", *MODELS])
 
 
 def test_points_are_the_estimates_of_their_combination():
@@ -91,9 +108,8 @@ def test_json_on_stdout_is_pure(model, capsys):
     assert captured.err.startswith("target ")
 
 
-def test_the_drawing_holds_a_mark_for_each_point_in_each_panel(model):
-    assert run(model, *GRID, "--plot", "found.svg") == 0
-    root = ET.parse("found.svg").getroot()
+def test_the_drawing_holds_a_mark_for_each_point_in_each_panel(explored):
+    root = ET.parse(explored[1] / "found.svg").getroot()
     titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")][1:]
     assert len(titles) == 3 * 4
     assert sum("does not fit" in t for t in titles) == 3 * 2

@@ -16,6 +16,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
 from snnc.compiler.mapping.host_overlap import Wanted, plan_overlap
 from snnc.compiler.mapping.mapper import make_plan
+from snnc.compiler.mapping.search import EFFORT
 from snnc.compiler.neurons import LI, LIF, SLSTM
 from snnc.compiler.optimizers import SGD, Adam
 from snnc.compiler.plan import Plan
@@ -135,12 +136,12 @@ def workplace():
 
 @lru_cache(maxsize=32)
 def project(name):
-    """Emit a case."""
+    """Emit a case, planned as for users: tests of predictions read it too."""
     make, loss, optimizer, target, given = CASES[name]
     options = {key: value for key, value in given.items() if key != "loss_output"}
     graph = make(np.random.default_rng(3))
     program = lower(graph, loss=parse_loss(loss) if loss else None, loss_output=given.get("loss_output"), optimizer=optimizer, steps=STEPS)
-    plan = make_plan(program, target, steps=STEPS, batch=BATCH, **options)
+    plan = make_plan(program, target, steps=STEPS, batch=BATCH, effort=EFFORT, **options)
     return Project(program, plan, emit_poplar(program, plan, Path(workplace().name) / name))
 
 
@@ -151,7 +152,7 @@ def overlapped(name, tiles, rate=8e9):
     options = {key: value for key, value in given.items() if key != "loss_output"}
 
     def planned(machine):
-        return make_plan(case.program, machine, steps=STEPS, batch=BATCH, **options)
+        return make_plan(case.program, machine, steps=STEPS, batch=BATCH, effort=EFFORT, **options)
 
     larger = replace(target, tiles_per_chip=target.tiles_per_chip + tiles, host=Host(rate))
     plan = plan_overlap(planned, case.program, larger, Wanted("on", tiles))

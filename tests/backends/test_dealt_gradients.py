@@ -60,6 +60,7 @@ def test_gradients_equal_those_of_the_reference(name):
     assert plan_from_json(plan_to_json(case.plan)) == case.plan
 
 
+@pytest.mark.usefixtures("plans_as_for_users")
 def test_no_worker_waits_for_the_samples_of_another_in_the_cycles_predicted():
     """One sample of six holds most spikes."""
     graph = deep(np.random.default_rng(3), (16, 24), inputs=400)

@@ -51,6 +51,7 @@ def test_gradients_equal_those_of_the_reference(name):
     assert case.worst_error() <= 1e-5
 
 
+@pytest.mark.usefixtures("plans_as_for_users")
 @pytest.mark.parametrize("name", ["four tiles", "replicas over two chips"])
 def test_phases_take_what_was_predicted(name):
     make, target, options = CASES[name]

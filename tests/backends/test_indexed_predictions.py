@@ -20,6 +20,7 @@ STEPS = 60
 """Enough that the ends of the wavefront hardly count."""
 
 
+@pytest.mark.usefixtures("plans_as_for_users")
 @pytest.mark.parametrize(
     ("make", "tiles"),
     sampled([(sparse_recurrent, 3), (sparse_recurrent, 60), (convolutional, 60), (convolutional, 3), (choosing, 3), (choosing, 60)], 2),

@@ -89,7 +89,10 @@ def test_the_lengths_cover_every_kind_of_boundary():
     assert any(s.length % s.interval for s in number["feedback"]), "populations have different numbers of steps in a segment"
 
 
-@pytest.mark.parametrize(("seed", "copies", "windowed", "length"), [(1, 1, False, 4), (5, 5, False, 5), (2, 1, True, 3), (8, 5, True, 12)])
+PLACED = [(1, 1, False, 4), (5, 5, False, 5), (2, 1, True, 3), (8, 5, True, 12)]
+
+
+@pytest.mark.parametrize(("seed", "copies", "windowed", "length"), sampled(PLACED, 3))
 def test_replicas_and_windowed_gradients_run_in_segments(tmp_path, seed, copies, windowed, length):
     graph = spiking_recurrent(np.random.default_rng(3))
     window = (-0.5, 0.5) if windowed else None
@@ -172,6 +175,7 @@ def test_a_plan_that_fits_is_never_cut():
     assert not any(phase.part == "recompute" for phase in plan.phases)
 
 
+@pytest.mark.usefixtures("plans_as_for_users")
 def test_a_plan_that_fits_only_in_segments_trains_as_the_reference_does(tmp_path):
     target = small(178_000)
     with pytest.raises(TooBigError) as error:

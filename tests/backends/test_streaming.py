@@ -62,9 +62,10 @@ def test_what_lies_outside_the_tiles_changes_no_result(tmp_path, name, length, w
     assert_trains_alike(emitted(case.program, plan, tmp_path), without(name))
 
 
-@pytest.mark.parametrize(
-    ("seed", "copies", "windowed", "way"), [(5, 5, False, "history"), (2, 1, True, "history"), (8, 5, True, "boundaries")]
-)
+PLACED = [(5, 5, False, "history"), (2, 1, True, "history"), (8, 5, True, "boundaries")]
+
+
+@pytest.mark.parametrize(("seed", "copies", "windowed", "way"), sampled(PLACED, 2))
 def test_each_chip_has_its_own_streaming_memory_and_windowed_gradients_work_with_it(tmp_path, seed, copies, windowed, way):
     window = (-0.5, 0.5) if windowed else None
     loss, graph = parse_loss("ce_mean_membrane"), spiking_recurrent(np.random.default_rng(3))
@@ -114,6 +115,7 @@ def test_initial_states_given_by_the_caller_are_forgotten_afterwards(tmp_path, w
 # ---- the prediction -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("plans_as_for_users")
 @pytest.mark.parametrize("way", WAYS)
 def test_the_prediction_agrees_with_the_emulator(tmp_path, way):
     random = np.random.default_rng(5)

@@ -11,6 +11,7 @@ import pytest
 from test_mapping_nets import Wire, program, w1
 
 from snnc.compiler.mapping import codelet_costs, make_plan, worker_cycles
+from snnc.compiler.mapping.cost import CodeletCost
 from snnc.compiler.mapping.load import makespans
 from snnc.compiler.mapping.network import describe
 from snnc.compiler.mapping.request import Request
@@ -51,9 +52,8 @@ def shown(plan: Plan, bus_id: str, counts: Counts, k: int, sample: int, batch: i
     return int(counts[bus.buffer][t, batch * plan.batch + sample]) if rest == 0 and 0 <= t < plan.steps else 0
 
 
-def forward_cycles(plan: Plan, made: StepProgram, population: str, stage: int, block: Block, k: int, events: list[int]) -> float:
+def forward_cycles(plan: Plan, cost: CodeletCost, stage: int, block: Block, k: int, events: list[int]) -> float:
     """Cycles of a block in an iteration with so many events on each of its connections."""
-    cost = codelet_costs(made)[f"forward.{population}"]
     t, rest = divmod(k - stage, plan.interval)
     if rest or not 0 <= t < plan.steps:
         return plan.target.vertex_start_cycles + cost.idle
@@ -73,7 +73,7 @@ def dealt(cycles: list[float], workers: int) -> float:
 
 def forward_neurons(plan: Plan, made: StepProgram, counts: Counts, batch: int = 0) -> float:
     """Tile cycles of the busiest tile, in the mean over all iterations."""
-    longest = []
+    longest, costs = [], codelet_costs(made)
     for k in range(plan.iterations):
         tiles: dict[int, list[float]] = {0: [plan.target.vertex_start_cycles + 8.0]}  # the clock
         for p in plan.populations:
@@ -81,7 +81,7 @@ def forward_neurons(plan: Plan, made: StepProgram, counts: Counts, batch: int = 
             for b in p.blocks:
                 samples = range(b.sample, b.sample + b.samples)
                 events = [sum(shown(plan, bus, counts, k, s, batch) for s in samples) for bus in buses]
-                tiles.setdefault(b.tile, []).append(forward_cycles(plan, made, p.id, p.stage, b, k, events))
+                tiles.setdefault(b.tile, []).append(forward_cycles(plan, costs[f"forward.{p.id}"], p.stage, b, k, events))
         longest.append(max(dealt(cycles, plan.target.workers) for cycles in tiles.values()))
     return plan.target.workers * float(np.mean(longest))
 

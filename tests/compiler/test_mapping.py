@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_mapping_nets import Wire, chain, program, small, w1
-from wide import sampled
+from wide import examples, sampled
 
 from snnc.compiler.mapping import CodeletCost, codelet_costs, make_plan, worker_cycles
 from snnc.compiler.mapping.errors import CapacityError, MappingOptionError, PlanFileError
@@ -331,7 +331,7 @@ def test_two_connections_with_one_lag_share_a_bus() -> None:
     measured=st.booleans(),
     mode=st.sampled_from(["exact", "drop"]),
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(8, 12), deadline=None)
 def test_plans_of_random_networks_keep_their_promises(
     widths: list[int], tiles: int, chips: int, batch: int, loops: list[tuple[int, int, int]], measured: bool, mode: str
 ) -> None:

@@ -12,7 +12,7 @@ from nir_files import chain, edit, full, good, lif, linear, replace, write
 
 from snnc.compiler.errors import SnncError
 from snnc.frontends.load import load
-from snnc.frontends.nir import errors, load_nir
+from snnc.frontends.nir import errors, load_nir, storage
 from snnc.frontends.nir.build import MAX_DELAY
 from snnc.frontends.nir.reader import MAX_DEPTH
 from snnc.frontends.nir.storage import MAX_MEMBERS
@@ -21,14 +21,14 @@ CORPUS = Path(__file__).parents[1] / "corpus"
 
 
 def refused(path, kind, text, **options):
-    started = time.monotonic()
+    started = time.process_time()  # whatever else the machine does
     with pytest.raises(kind, match=kind.code) as caught:
         load_nir(path, **options)
     assert text in str(caught.value), str(caught.value)
     assert type(caught.value) is kind
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 1_000
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
 
 
 def changed(tmp_path, change, kind, text, **options):
@@ -209,8 +209,9 @@ def test_too_many_edges(tmp_path):
     changed(tmp_path, many, errors.NirTooLargeError, "10,000,000 edges")
 
 
-def test_graphs_that_hold_each_other_many_times(tmp_path):
+def test_graphs_that_hold_each_other_many_times(tmp_path, monkeypatch):
     """Hard links make a small file that unfolds to 2^30 nodes."""
+    monkeypatch.setattr(storage, "MAX_MEMBERS", 2_000)
 
     def unfold(group):
         inner = nodes_of(group)
@@ -223,7 +224,7 @@ def test_graphs_that_hold_each_other_many_times(tmp_path):
             inner = outer
         group["nodes"]["bomb"] = inner
 
-    changed(tmp_path, unfold, errors.NirTooLargeError, f"{MAX_MEMBERS:,}")
+    changed(tmp_path, unfold, errors.NirTooLargeError, "2,000")
 
 
 def test_deep_and_cyclic_nesting(tmp_path):

@@ -5,7 +5,6 @@ import pytest
 import test_nir_corpus
 import test_onnx_corpus
 from cpu_projects import opened
-from wide import sampled
 
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.session import Session
@@ -13,6 +12,49 @@ from snnc.compiler.lower import lower
 from snnc.frontends.load import load
 
 ONNX = [n for n in test_onnx_corpus.GOOD if n != "bad_snn_tanh_dyn"]
+EVERY_KIND = (
+    "norse_conv_dyn",
+    "norse_lifadex_ts",
+    "norse_lifcell_params_dyn",
+    "norse_lifrec_ts",
+    "norse_lifrefrac_ts",
+    "norse_lsnn_dyn",
+    "sj14_ann2snn_converted_ts",
+    "sj14_conv_avg_s_ts",
+    "sj14_lif_nodecay_hard_s_ts",
+    "sj_cubalif_s_ts",
+    "sj_klif_m_ts",
+    "sj_lif_nodecay_m_dyn",
+    "sj_lif_soft_s_dyn",
+    "sj_plif_m_dyn",
+    "sj_simplelif_s_ts",
+    "snntorch_alpha_sub_dyn",
+    "snntorch_conv_poolfirst_ts",
+    "snntorch_lapicque_beta_ts",
+    "snntorch_leaky_graded_learn_dyn",
+    "snntorch_leaky_sub_nodelay_ts",
+    "snntorch_leakyparallel_dyn",
+    "snntorch_rleaky_all2all_dyn",
+    "snntorch_rleaky_all2all_ts",
+    "snntorch_rsynaptic_all2all_ts",
+    "snntorch_synaptic_sub_dyn",
+    "snntorch_synaptic_zero_dyn",
+    "snntorch_topo_feedback_dyn",
+    "torch_hopscan_ff_dyn",
+    "torch_script_loop_ff_ts",
+    "hand_nir_li_readout",
+    "hand_nir_threshold",
+    "sj_nir_cubalif",
+)
+"""Files that together hold every call and every equation that an emitted program of the corpus holds; the others run with ``--wide``."""
+
+
+def kinds_first(names):
+    return [name if name in EVERY_KIND else pytest.param(name, marks=pytest.mark.wide) for name in names]
+
+
+def test_the_files_that_always_run_are_of_the_corpus():
+    assert set(EVERY_KIND) <= {*ONNX, *test_nir_corpus.GOOD}
 
 
 def compare(program, runs):
@@ -25,7 +67,7 @@ def compare(program, runs):
                 test_onnx_corpus.check(found[name], value)
 
 
-@pytest.mark.parametrize("name", sampled(ONNX, 3))
+@pytest.mark.parametrize("name", kinds_first(ONNX))
 def test_onnx_files_give_the_outputs_of_the_reference(name):
     graph, z = load(test_onnx_corpus.path_of(name)), np.load(test_onnx_corpus.CORPUS / f"{name}.npz")
     runs = []
@@ -38,7 +80,7 @@ def test_onnx_files_give_the_outputs_of_the_reference(name):
     compare(lower(graph), runs)
 
 
-@pytest.mark.parametrize("name", sampled(test_nir_corpus.GOOD, 3))
+@pytest.mark.parametrize("name", kinds_first(test_nir_corpus.GOOD))
 def test_nir_files_give_the_outputs_of_the_reference(name):
     case = test_nir_corpus.CASES[name]
     graph = load(test_nir_corpus.path_of(name), dt=case["dt"], dialect=test_nir_corpus.dialect_of(name))
