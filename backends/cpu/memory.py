@@ -13,6 +13,9 @@ ROOM: Final = 1.125
 """Room that growing lists make, over what they hold (``values.hpp``)."""
 BUSY: Final = 2.0
 """How much busier than the whole sequence a block of steps is taken to be."""
+BLOCK_ROWS: Final = 512
+"""Rows of deltas of a block, and steps that one has all the same where threads share gradients (``CpuSession::block_length``)."""
+FEW_STEPS: Final = 4
 FILLED: Final = 16
 """Numbers behind the last one that a list has room for."""
 
@@ -61,8 +64,10 @@ class Needs:
         What is listed.
     events
         Lists that a thread turns round for a block of steps, and bytes for each entry.
-    block_rows
-        Steps of samples of a thread that a block has at most; 0: there are no blocks.
+    blocks
+        Whether steps run in blocks.
+    shares
+        Whether threads share gradients behind a block.
     """
 
     fixed: int
@@ -71,7 +76,8 @@ class Needs:
     thread: int = 0
     lists: Sequence[ListNeeds] = ()
     events: Sequence[tuple[str, int]] = ()
-    block_rows: int = 0
+    blocks: bool = False
+    shares: bool = False
 
     def to_data(self) -> dict[str, Any]:
         """Return it as JSON's types."""
@@ -144,7 +150,7 @@ def predicted_bytes(
 def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int, activity: Activity) -> int:
     workers = min(threads, batch)
     own = -(-batch // workers)
-    block = min(segment, max(1, needs.block_rows // own))
+    block = _block(needs, batch, own, segment)
     lengths = {"number": 1, "steps": steps, "segment": segment, "block": block}
     checkpoints = -(-steps // segment) if segment < steps else 0
     sample = sum(size * lengths[name] for name, size in needs.rows.items()) + checkpoints * needs.checkpoint
@@ -154,6 +160,12 @@ def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int,
     shares = {one.name: min(1.0, BUSY * activity.shares.get(one.name, one.share)) * one.neurons for one in needs.lists}
     events = max((size * shares[name] for name, size in needs.events), default=0.0) * own * block * workers
     return int(needs.fixed + workers * needs.thread + batch * sample + lists + ROOM * events)
+
+
+def _block(needs: Needs, batch: int, own: int, segment: int) -> int:
+    """As ``CpuSession::block_length``; `own`: samples of a thread."""
+    most = max(1, BLOCK_ROWS // own) if needs.blocks else 1
+    return min(segment, max(BLOCK_ROWS // batch, min(FEW_STEPS, most)) if needs.shares else most)
 
 
 def _held(one: ListNeeds, steps: int, batch: int, workers: int, activity: Activity) -> tuple[int, int]:

@@ -9,9 +9,8 @@ from typing import Final
 
 from snnc.backends.cpu.held import LINE, Held, padded
 from snnc.backends.cpu.memory import ListNeeds, Needs
-from snnc.backends.cpu.stages import Stages
+from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.storage import Storage, is_maximum
-from snnc.backends.cpu.tables import Table
 from snnc.backends.moments import moments
 from snnc.compiler.graph import Array
 from snnc.compiler.step_operations import (
@@ -32,8 +31,6 @@ NEAR: Final = 0.25
 """Share that is taken to be near a threshold, where gradients of those alone are formed."""
 SPARSE: Final = 0.25
 """Share of an input's values up to which they are listed (``LISTED_PART``)."""
-BLOCK_ROWS: Final = 512
-"""As in ``CpuSession::block_length``."""
 PACKED: Final = 64
 """Columns of a packed matrix at most; narrower vectors have fewer (``products.hpp``)."""
 PANEL: Final = 128
@@ -45,24 +42,17 @@ PLANE: Final = 2
 """Axes of windows in the program."""
 
 
-def needs_of(
-    storage: Storage, held: Sequence[Held], sums: Mapping[str, int], tables: Sequence[Table], stages: Stages, trains: bool
-) -> Needs:
+def needs_of(made: Statements, held: Sequence[Held]) -> Needs:
     """Return what a session of the program takes: of a training step where it trains, else of a run.
 
     Parameters
     ----------
-    storage, stages
-        What is kept of each buffer, and which layers run ahead.
+    made
+        The program.
     held
         Rows.
-    sums
-        Sums that each thread keeps, and their numbers.
-    tables
-        Of connections; those of constants are copied.
-    trains
-        Whether a backward pass follows.
     """
+    storage, stages, trains = made.storage, made.stages, made.trains
     program = storage.program
     rows = dict.fromkeys(("number", "steps", "segment", "block"), 0)
     rows["number"] += 8  # a label and a loss
@@ -87,12 +77,14 @@ def needs_of(
     states = sum(storage.size(n) for op in program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs))
     fixed = SESSION + 4 * sum(values.values()) + 4 * len(moments(program.optimizer)) * sum(values[name] for name in learned)
     fixed += sum(_turned(storage, op) for op in program.forward if isinstance(op, Pooling) and storage.takes_lists(op))
-    fixed += _copies(storage, trains) + 4 * sum(2 * t.size if t.shape[1:] == (1,) else t.size for t in tables) + 4 * states
-    thread = 4 * sum(values[name] for name in learned) + 4 * sum(map(padded, sums.values())) + _Room(storage, trains).bytes
+    fixed += _copies(storage, trains) + 4 * sum(2 * t.size if t.shape[1:] == (1,) else t.size for t in made.tables) + 4 * states
+    fixed += 4 * sum(values[name] for name in made.shared)
+    own = sum(values[name] for name in learned if name not in made.shared)
+    thread = 4 * own + 4 * sum(map(padded, made.sums.values())) + _Room(storage, trains).bytes
     lists = _lists(storage, trains)
     checkpoint = storage.checkpoint_bytes if trains else 0
-    blocks = BLOCK_ROWS if trains or stages.forward else 0
-    return Needs(fixed, rows, checkpoint, thread, lists, _events(storage, {one.name: one for one in lists}), blocks)
+    in_blocks = trains or bool(stages.forward)
+    return Needs(fixed, rows, checkpoint, thread, lists, _events(storage, {one.name: one for one in lists}), in_blocks, bool(made.shared))
 
 
 def _shape(storage: Storage, op: Dense | DenseInputGradient | DenseWeightGradient) -> tuple[int, int]:

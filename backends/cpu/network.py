@@ -71,6 +71,7 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "blocks": blocks,
         "in_blocks": bool(stages.forward),
         "gradients": made.gradients,
+        "shared": list(made.shared.values()),
         "start": [
             *(f"for (int k = 0; k < {slots}; ++k) d_{n}.clear(w, k);" for n, slots in _adjoint_slots(storage, stages, trains).items()),
             *made.start,
@@ -83,7 +84,7 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "optimizer": optimizer_context(program.optimizer),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
-    return context, made.tables, needs_of(storage, held, made.sums, made.tables, stages, trains)
+    return context, made.tables, needs_of(made, held)
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from snnc.backends.cpu.adjoint import GivenAdjoint
 from snnc.backends.cpu.held import ONE, Held, Slots
@@ -64,6 +64,8 @@ WiredInputGradient: TypeAlias = (
     | SurroundGradient
 )
 
+SHARED: Final = 1 << 20
+"""Bytes of a weight from which on threads share one gradient; a smaller one is not worth a region of threads for each block."""
 ConvolveGradient: TypeAlias = ConvolveWeightGradient | ConvolveBiasGradient | ConvolveInputGradient
 
 
@@ -89,6 +91,8 @@ class Statements:
     backward: list[str] = field(default_factory=list)
     behind: list[str] = field(default_factory=list)
     gradients: list[str] = field(default_factory=list)
+    shared: dict[str, str] = field(default_factory=dict)
+    """Parameters of which all threads share one gradient, and what finds a worker's part of it behind a block of steps."""
     loss: list[str] = field(default_factory=list)
     """What finds the loss of a worker's samples, where that takes more than the record."""
     start: list[str] = field(default_factory=list)
@@ -271,14 +275,22 @@ class Statements:
 
     @add.register
     def _dense_weight(self, op: DenseWeightGradient) -> None:
-        self.gradients.append(
-            f"{op.connection}.weight_gradient(w, {op.source.buffer}, {op.source.delay}, d_{op.target}, first, last, "
-            f"{gradient_of(op.gradient)}, {self.writes(op, 'last == steps')}, scratch);"
-        )
+        c, given = op.connection, f"{op.source.buffer}, {op.source.delay}, d_{op.target}, first, last"
+        parameter = op.gradient.removeprefix("d_")
+        if self._alone(op) and 4 * self.storage.size(parameter) > SHARED:
+            self.setup.append(f"{parameter}.written = {parameter}.shared = shares = true;")
+            self.shared[parameter] = f"{c}.shared_gradient(workers, worker, parts, {given}, {parameter}.gradient(0), fresh, scratch);"
+            return
+        fresh = self.writes(op, "last == steps")
+        self.gradients.append(f"{c}.weight_gradient(w, {given}, {gradient_of(op.gradient)}, {fresh}, scratch);")
+
+    def _alone(self, op: DenseWeightGradient) -> bool:
+        """Whether no other operation finds a part of the gradient."""
+        return [getattr(other, "gradient", None) for other in self.storage.program.backward].count(op.gradient) == 1
 
     def writes(self, op: DenseWeightGradient, first: str = "") -> str:
         """C++ expression: whether `op` writes its gradient, and does not add to it; `first`: what it comes to first."""
-        if sum(getattr(other, "gradient", None) == op.gradient for other in self.storage.program.backward) > 1:
+        if not self._alone(op):
             return "false"
         self.setup.append(f"{op.gradient.removeprefix('d_')}.written = true;")
         return f"w.fresh && {first}" if first else "w.fresh"

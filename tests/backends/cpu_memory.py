@@ -48,6 +48,11 @@ def windowed(random):
     return wide(random, LI(0.9))
 
 
+def heavy(random):
+    """Threads share the gradient of its weight."""
+    return dense(random, 600, 500, readout=LI(0.9), kind="spikes")
+
+
 def program_of(make, loss="ce_mean_membrane", surrogate=None):
     options = {"surrogate": parse_surrogate(surrogate)} if surrogate else {}
     return lower(make(np.random.default_rng(3)), loss=parse_loss(loss), optimizer=Adam(1e-2), loss_output="y", **options)
@@ -87,6 +92,7 @@ show(choosing)
 show(windowed, surrogate="boxcar:0.2")
 show(recurrent, precision="bfloat16")
 show(convolutional)
+show(heavy)
 
 program, steps, batch = program_of(large), 200, 40
 inputs, labels = data(program, steps, batch, density=0.1)
