@@ -111,3 +111,9 @@ class UnknownBenchmarkError(SnncError):
     """No benchmark, or suite of benchmarks, has that name."""
 
     code = "SNNC-E550"
+
+
+class RecordingError(SnncError):
+    """Recorded spikes are too many to keep, have no place to go, or are damaged."""
+
+    code = "SNNC-E320"

@@ -15,8 +15,9 @@ from snnc.compiler.plan import Mode, Overlap, Plan, Recompute, Streaming
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiling import Data, Model, as_graph, measured_activity
 from snnc.errors import EstimateError
+from snnc.lowering import lowered
 from snnc.options import UNPLACED, Options, options
-from snnc.project import compile_graph, lowered
+from snnc.project import compile_graph
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,10 @@ from snnc.backends.engine import Array, Initial
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.reference.forward import run_forward
 from snnc.backends.reference.memory import Memory
-from snnc.compiler.mapping.errors import RecordingError
 from snnc.compiler.parting import Correspondence
 from snnc.compiler.step_program import StepProgram
 from snnc.data import read_arrays, write_arrays
+from snnc.errors import RecordingError
 
 RECORDING: Final = "model/recording.npz"
 """Where a project keeps what was recorded."""

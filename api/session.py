@@ -6,7 +6,7 @@ import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +17,15 @@ from snnc.backends.events import Given, densely
 from snnc.backends.history import History, Progress
 from snnc.backends.session import Input
 from snnc.compiler.graph import Graph
-from snnc.compiler.mapping.errors import RecordingError
 from snnc.compiler.parts import wholes
 from snnc.compiler.plan import Plan
-from snnc.errors import FilledBufferError, OutputFileError, ProjectFolderError
+from snnc.errors import FilledBufferError, OutputFileError, ProjectFolderError, RecordingError
 from snnc.files import whole_file
 from snnc.options import Options
 from snnc.project import PROFILE, Compiled
-from snnc.recording import RECORDING, Recording, in_parts, record, write_recording
+
+if TYPE_CHECKING:
+    from snnc.recording import Recording
 
 
 class Session(session.Session):
@@ -113,6 +114,8 @@ class Session(session.Session):
 
         recording = self.recording
         if recording is not None and self._compiled.parts is not None:
+            from snnc.recording import in_parts
+
             recording = in_parts(recording, self._compiled.parts.between)
         return write(Subject(self.plan, summarise(self._compiled.placed), self.profile(), recording), format)
 
@@ -150,6 +153,8 @@ class Session(session.Session):
     def _record(self, sequences: Mapping[str, Given], start: Initial, samples: int) -> Recording:
         if samples < 1:
             raise RecordingError(f"{samples} samples are to be recorded; record at least 1.")
+        from snnc.recording import RECORDING, record, write_recording
+
         few = {id_: array[:, :samples] for id_, array in densely(sequences).items()}
         self.recording = record(self.program, self.engine.get_parameters(), few, {key: array[:samples] for key, array in start.items()})
         if self.project is not None:

@@ -30,8 +30,8 @@ from snnc.benchmarks.cpu.network import labels, network, training
 from snnc.benchmarks.cpu.problem import Problem, make_problem
 from snnc.benchmarks.cpu.workloads import LEARNING_RATE, Workload, workloads
 from snnc.compiling import as_graph
+from snnc.lowering import lowered
 from snnc.options import options
-from snnc.project import lowered
 
 EQUAL = 1e-3
 """Most relative difference of loss and gradients from plain torch."""

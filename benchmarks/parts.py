@@ -18,9 +18,10 @@ from snnc.compiler.mapping.errors import TooBigError
 from snnc.compiler.parting.partitioners import partitioner, partitioners
 from snnc.compiler.plan import Plan
 from snnc.compiler.targets import load_target
+from snnc.lowering import lowered
 from snnc.options import Options, options
 from snnc.parting import IMBALANCE, Parter, activity_of
-from snnc.project import lowered, map_program, parter_of
+from snnc.placing import map_program, parter_of
 
 
 def main() -> None:

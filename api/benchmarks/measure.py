@@ -28,8 +28,10 @@ from snnc.compiler.plan import Plan
 from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
 from snnc.estimating import Estimate
+from snnc.lowering import lowered
 from snnc.options import options
-from snnc.project import Compiled, lowered, map_graph, write_project
+from snnc.placing import map_graph
+from snnc.project import Compiled, write_project
 
 PUBLISHED: Final = "published"
 VARIED: Final = (PUBLISHED, SNNC)

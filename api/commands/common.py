@@ -41,7 +41,7 @@ def check_recordable(record: int | None, model: Path, target: str | None) -> Non
     """
     if record is None:
         return
-    from snnc.compiler.mapping.errors import RecordingError
+    from snnc.errors import RecordingError
     from snnc.loading import is_project, load_project
 
     if not is_project(model):

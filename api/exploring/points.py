@@ -19,8 +19,9 @@ from snnc.compiler.surrogate import Surrogate
 from snnc.compiling import Model, as_graph
 from snnc.errors import ExploreError
 from snnc.estimating import Estimate
+from snnc.lowering import lowered
 from snnc.options import REFERENCE, UNPLACED, Options, options
-from snnc.project import lowered, map_graph
+from snnc.placing import map_graph
 
 
 @dataclass(frozen=True, eq=False)

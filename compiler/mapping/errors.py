@@ -163,9 +163,3 @@ class PictureToolError(SnncError):
 
     code = "SNNC-E319"
     exit_code = 3
-
-
-class RecordingError(SnncError):
-    """Recorded spikes are too many to keep, have no place to go, or are damaged."""
-
-    code = "SNNC-E320"

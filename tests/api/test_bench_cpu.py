@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from snnc.benchmarks.cpu.process import EngineError, Process
 from snnc.benchmarks.cpu.suite import measure
 from snnc.benchmarks.cpu.summary import summary, summary_lines
 from snnc.benchmarks.cpu.table import lines
+from snnc.benchmarks.cpu.worker import IN_A_ROW, Worker
 from snnc.benchmarks.cpu.workloads import WORKLOADS, Conv, Dense, Workload, workloads
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
 from snnc.errors import BenchError
@@ -181,6 +183,27 @@ def test_a_process_answers_and_keeps_its_answers_apart_from_what_libraries_print
         assert 0 <= running.ask("memory")["peak_mb"] < 500
         with pytest.raises(EngineError, match="no request 'jump'"):
             running.ask("jump")
+
+
+def test_weights_are_reset_after_few_timed_steps_so_that_all_engines_see_the_same_activity(tmp_path):
+    done: list[str] = []
+
+    class Engine:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def step(self) -> float:
+            done.append("step")
+            return 0.0
+
+        def reset(self) -> None:
+            done.append("reset")
+
+    write_problem(make_problem(RECURRENT), tmp_path / "p.npz")
+    worker = Worker(SimpleNamespace(Engine=Engine), "exact", "", "cpu")
+    worker.answer({"do": "open", "data": str(tmp_path / "p.npz")})
+    assert len(worker.answer({"do": "turn", "untimed": 1, "steps": IN_A_ROW + 1})["ms"]) == IN_A_ROW + 1
+    assert done == ["reset", *["step"] * (1 + IN_A_ROW), "reset", "step", "step"]
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,11 @@ def test_help_is_there_before_anyone_waits(command):
     assert done.stdout.strip() == "[]"
 
 
+def test_nobody_waits_for_the_mapping_who_has_no_tiles():
+    loaded = "import sys, snnc; snnc.compile; print([m for m in ('snnc.compiler.mapping', 'snnc.compiler.parting') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
 def test_version(capsys):
     assert cli.run_command(["--version"]) == 0
     assert capsys.readouterr().out.startswith("snnc 0.")

@@ -11,9 +11,10 @@ import snnc
 from snnc.activity import Activity
 from snnc.benchmarks.everyday import clustered_sparse
 from snnc.compiler.parting.errors import PartsError
+from snnc.lowering import lowered
 from snnc.options import options
 from snnc.parting import PARTS, activity_of, load_parts, map_parts, save_parts, worth_planning
-from snnc.project import lowered, map_program, parter_of
+from snnc.placing import map_program, parter_of
 
 sys.path.append(str(Path(__file__).parents[1] / "backends"))
 from indexed_nets import sparse_recurrent

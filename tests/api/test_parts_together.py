@@ -8,8 +8,9 @@ from snnc.compiler.mapping.choices import choices
 from snnc.compiler.mapping.placement import placements
 from snnc.compiler.mapping.refine import changes, placed, shapes_of
 from snnc.compiler.targets import load_target
+from snnc.lowering import lowered
 from snnc.options import options
-from snnc.project import lowered, parter_of
+from snnc.placing import parter_of
 
 
 def test_parts_of_a_population_are_moved_together_before_each_alone():

@@ -13,8 +13,8 @@ from plans import made_plan
 
 import snnc
 from snnc import cli
-from snnc.compiler.mapping.errors import RecordingError
 from snnc.data import write_arrays
+from snnc.errors import RecordingError
 from snnc.inspect.encode import pack, pack_places
 from snnc.inspect.raster import activity, rasters
 from snnc.recording import Recording, Train, read_recording, write_recording
