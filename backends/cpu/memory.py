@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+from snnc.backends.cpu.held import padded
 from snnc.backends.errors import MemoryNeededError
 from snnc.backends.native import NativeLibraryError
 
@@ -47,6 +48,25 @@ class ListNeeds:
 
 
 @dataclass(frozen=True)
+class Spared:
+    """Copies of weights that a training step with checkpoints does without, in bytes.
+
+    Attributes
+    ----------
+    copies
+        Of all of them, which `fixed` holds.
+    sample
+        What takes their place, of each sample, in whole lines of them for each thread.
+    length
+        ``number``, or ``block``: of each of its steps.
+    """
+
+    copies: int = 0
+    sample: int = 0
+    length: str = "number"
+
+
+@dataclass(frozen=True)
 class Needs:
     """What a program holds, in bytes.
 
@@ -68,6 +88,8 @@ class Needs:
         Whether steps run in blocks.
     shares
         Whether threads share gradients behind a block.
+    spared
+        Copies that are done without where there are checkpoints.
     """
 
     fixed: int
@@ -78,6 +100,7 @@ class Needs:
     events: Sequence[tuple[str, int]] = ()
     blocks: bool = False
     shares: bool = False
+    spared: Spared = field(default_factory=Spared)
 
     def to_data(self) -> dict[str, Any]:
         """Return it as JSON's types."""
@@ -98,7 +121,8 @@ class Needs:
                 f"the project of {description['name']!r} tells of its memory as another version of snnc did; emit the project again."
             )
         lists = [ListNeeds(**one) for one in data["lists"]]
-        return cls(**(dict(data) | {"lists": lists, "events": [(name, size) for name, size in data["events"]]}))
+        events = [(name, size) for name, size in data["events"]]
+        return cls(**(dict(data) | {"lists": lists, "events": events, "spared": Spared(**data["spared"])}))
 
 
 @dataclass(frozen=True)
@@ -159,7 +183,8 @@ def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int,
     lists = sum(size for size, _ in held) + max((entries for _, entries in held), default=0)
     shares = {one.name: min(1.0, BUSY * activity.shares.get(one.name, one.share)) * one.neurons for one in needs.lists}
     events = max((size * shares[name] for name, size in needs.events), default=0.0) * own * block * workers
-    return int(needs.fixed + workers * needs.thread + batch * sample + lists + ROOM * events)
+    spared = workers * needs.spared.sample * padded(own * lengths[needs.spared.length]) - needs.spared.copies if checkpoints else 0
+    return int(spared + needs.fixed + workers * needs.thread + batch * sample + lists + ROOM * events)
 
 
 def _block(needs: Needs, batch: int, own: int, segment: int) -> int:

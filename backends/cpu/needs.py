@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from snnc.backends.cpu.held import LINE, Held, padded
-from snnc.backends.cpu.memory import ListNeeds, Needs
-from snnc.backends.cpu.operations import Statements
+from snnc.backends.cpu.memory import ListNeeds, Needs, Spared
+from snnc.backends.cpu.operations import Statements, is_large
+from snnc.backends.cpu.stages import Stages
 from snnc.backends.cpu.storage import Storage, is_maximum
 from snnc.backends.moments import moments
 from snnc.compiler.graph import Array
@@ -84,7 +85,8 @@ def needs_of(made: Statements, held: Sequence[Held]) -> Needs:
     lists = _lists(storage, trains)
     checkpoint = storage.checkpoint_bytes if trains else 0
     in_blocks = trains or bool(stages.forward)
-    return Needs(fixed, rows, checkpoint, thread, lists, _events(storage, {one.name: one for one in lists}), in_blocks, bool(made.shared))
+    events, spared = _events(storage, {one.name: one for one in lists}), _spared(storage, stages, trains)
+    return Needs(fixed, rows, checkpoint, thread, lists, events, in_blocks, bool(made.shared), spared)
 
 
 def _shape(storage: Storage, op: Dense | DenseInputGradient | DenseWeightGradient) -> tuple[int, int]:
@@ -92,6 +94,14 @@ def _shape(storage: Storage, op: Dense | DenseInputGradient | DenseWeightGradien
     weight = op.weight if isinstance(op, Dense | DenseInputGradient) else op.gradient.removeprefix("d_")
     outputs, inputs = storage.program.buffers[weight].shape
     return outputs, inputs
+
+
+def _spared(storage: Storage, stages: Stages, trains: bool) -> Spared:
+    """What is not copied between checkpoints, and what that takes instead."""
+    backward = [op for op in storage.program.backward if trains and isinstance(op, DenseInputGradient) and is_large(storage, op)]
+    shapes = [_shape(storage, op) for op in backward]
+    copies = sum(4 * (-(-inputs // PACKED) * PACKED) * outputs for outputs, inputs in shapes)
+    return Spared(copies, max((4 * (PANEL + padded(inputs)) for _, inputs in shapes), default=0), "block" if stages.backward else "number")
 
 
 def _numbers(storage: Storage, parameter: str) -> int:

@@ -66,6 +66,9 @@ WiredInputGradient: TypeAlias = (
 
 SHARED: Final = 1 << 20
 """Bytes of a weight from which on threads share one gradient; a smaller one is not worth a region of threads for each block."""
+COPIED: Final = 1 << 20
+"""Bytes of a weight up to which backward products always read a copy. Where memory is spared they read a larger one as it lies: samples are
+laid beside each other at each step."""
 ConvolveGradient: TypeAlias = ConvolveWeightGradient | ConvolveBiasGradient | ConvolveInputGradient
 
 
@@ -307,9 +310,14 @@ class Statements:
 
     def keep_packed(self, op: DenseInputGradient | ConvolveInputGradient) -> None:
         """Keep a copy of a weight for the backward pass."""
-        self.setup.append(f"{op.connection}.keep_packed();")
-        unless = "if (!alone()) " if isinstance(op, DenseInputGradient) else ""
-        self.prepare.append(f"{unless}{op.connection}.pack({op.weight}, worker, workers);")
+        if isinstance(op, ConvolveInputGradient):
+            self.setup.append(f"{op.connection}.keep_packed();")
+            self.prepare.append(f"{op.connection}.pack({op.weight}, worker, workers);")
+            return
+        large = is_large(self.storage, op)
+        self.layout.append(f"{op.connection}.keep_packed(training{' && !spares()' if large else ''});")
+        unless = "if (!alone() && !spares())" if large else "if (!alone())"
+        self.prepare.append(f"{unless} {op.connection}.pack({op.weight}, worker, workers);")
 
     @add.register
     def _convolve_gradient(self, op: ConvolveGradient) -> None:
@@ -352,6 +360,11 @@ class Statements:
             self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, {adjoint});")
         else:
             self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, {self.weights[c]}, {adjoint});")
+
+
+def is_large(storage: Storage, op: DenseInputGradient) -> bool:
+    """Whether products of the adjoint do without a copy of the weight where memory is spared."""
+    return storage.precision == "float32" and 4 * storage.size(op.weight) > COPIED
 
 
 def _before(step: str, source: Value) -> str:

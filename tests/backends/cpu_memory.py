@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from cpu_projects import data, opened, wide
+from cpu_projects import data, heavy, opened, wide
 from indexed_nets import choosing, convolutional, pooled, sparse_recurrent
 from nets import delayed, dense, recurrent
 
@@ -46,11 +46,6 @@ def resident(what):
 
 def windowed(random):
     return wide(random, LI(0.9))
-
-
-def heavy(random):
-    """Threads share the gradient of its weight."""
-    return dense(random, 600, 500, readout=LI(0.9), kind="spikes")
 
 
 def program_of(make, loss="ce_mean_membrane", surrogate=None):

@@ -234,8 +234,9 @@ def test_sanitizers_find_nothing(tmp_path, root, library, monkeypatch):
     for make in (delayed, sparse_recurrent, convolutional, pooled, choosing, windowed):
         folder = emit_cpu(program_of(make), tmp_path / make.__name__)
         arguments += [str(folder), str(build_cpu(folder, flags, "-O1"))]
-    # Threads share the gradients of large weights alone.
+    # Threads share the gradients of large weights alone, and only those are not copied between checkpoints.
     monkeypatch.setattr(operations, "SHARED", 0)
+    monkeypatch.setattr(operations, "COPIED", 0)
     for make in (delayed, convolutional):
         folder = emit_cpu(program_of(make), tmp_path / f"shared_{make.__name__}")
         arguments += [str(folder), str(build_cpu(folder, flags, "-O1"))]

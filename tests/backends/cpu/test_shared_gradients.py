@@ -6,7 +6,7 @@ Networks are small: whatever dense weight one operation has the gradient of is t
 import numpy as np
 import pytest
 from checkpoints import assert_checkpoints_change_the_order_of_sums_only
-from cpu_projects import assert_same_training, data, opened, parts_of, wide
+from cpu_projects import assert_same_training, data, heavy, opened, parts_of, wide
 from indexed_nets import convolutional, sparse_recurrent
 from nets import delayed, learnable, recurrent
 
@@ -94,6 +94,16 @@ def test_checkpoints_change_no_bit():
     inputs, labels = data(program, STEPS, BATCH)
     with opened(program, 2) as engine:
         assert_checkpoints_change_the_order_of_sums_only(engine, inputs, labels, (0, 1, 3, 4, STEPS + 5), 0)
+
+
+@pytest.mark.parametrize(("make", "threads", "batch"), [(recurrent, 2, 45), (delayed, 3, 8), (heavy, 2, 11)])
+def test_large_weights_that_are_not_copied_between_checkpoints_change_no_bit(make, threads, batch, monkeypatch):
+    monkeypatch.setattr(operations, "COPIED", 0)
+    program = program_of(make)
+    inputs, labels = data(program, STEPS, batch)
+    with opened(program, threads) as engine:
+        assert_checkpoints_change_the_order_of_sums_only(engine, inputs, labels, (0, 4), 0)
+        assert engine.description["memory"]["spared"]["copies"] > 0
 
 
 def test_parts_of_an_update_are_summed_and_set_gradients_are_taken():
