@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
 from snnc.backends.cpu.held import padded
@@ -116,7 +116,7 @@ class Needs:
             Another version of snnc wrote it.
         """
         data = description["memory"]
-        if "lists" not in data:
+        if data.keys() != {f.name for f in fields(cls)}:
             raise NativeLibraryError(
                 f"the project of {description['name']!r} tells of its memory as another version of snnc did; emit the project again."
             )

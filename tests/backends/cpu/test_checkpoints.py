@@ -65,8 +65,10 @@ def test_the_longest_segment_that_fits_is_taken(history, checkpoint, steps, batc
 
 
 def test_a_project_of_another_version_is_refused_where_memory_is_bounded():
-    with pytest.raises(NativeLibraryError, match="emit the project again"):
-        segment_for({"name": "old", "memory": {"fixed": 1, "history": 1, "checkpoint": 1, "listed": 1, "record": 1}}, 5, 2, 1000)
+    data = Needs(1000, {"number": 16, "steps": 4, "segment": 8, "block": 1}).to_data()
+    for memory in ({"fixed": 1, "history": 1}, {name: value for name, value in data.items() if name != "spared"}, data | {"block_rows": 512}):
+        with pytest.raises(NativeLibraryError, match="emit the project again"):
+            segment_for({"name": "old", "memory": memory}, 5, 2, 1000)
 
 
 def test_a_limit_of_memory_sets_checkpoints_and_too_small_a_limit_is_refused():
