@@ -66,7 +66,8 @@ def test_the_longest_segment_that_fits_is_taken(history, checkpoint, steps, batc
 
 def test_a_project_of_another_version_is_refused_where_memory_is_bounded():
     data = Needs(1000, {"number": 16, "steps": 4, "segment": 8, "block": 1}).to_data()
-    for memory in ({"fixed": 1, "history": 1}, {name: value for name, value in data.items() if name != "spared"}, data | {"block_rows": 512}):
+    older = {name: value for name, value in data.items() if name != "spared"}
+    for memory in ({"fixed": 1, "history": 1}, older, data | {"block_rows": 512}):
         with pytest.raises(NativeLibraryError, match="emit the project again"):
             segment_for({"name": "old", "memory": memory}, 5, 2, 1000)
 
