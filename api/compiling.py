@@ -29,6 +29,7 @@ from snnc.frontends.dsl import Network
 from snnc.loading import is_project, load_model, load_project
 from snnc.options import CPU, CUDA, REFERENCE, UNPLACED, Options, for_poptorch, options
 from snnc.project import TRAINED, Compiled, compile_graph, read_project, read_trained, write_project
+from snnc.releasing import released
 from snnc.session import Session, with_own_name
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def open(folder: str | Path) -> Session:
         The folder is no project, or damaged.
     """
     where = Path(folder)
-    compiled = read_project(where)
+    compiled = released(read_project(where), where)
     session = Session(open_engine_of(compiled, where), compiled, where)
     if (where / TRAINED).exists():
         session.load(where / TRAINED)
@@ -194,6 +195,7 @@ def open_graph(graph: Graph, chosen: Options, calibrate: Data | None = None) -> 
     above = Path(tempfile.mkdtemp(prefix="snnc-"))
     try:
         write_project(compiled, above / "project")
+        compiled = released(compiled, above / "project")
         engine = open_engine_of(compiled, above / "project")
     except BaseException:
         shutil.rmtree(above, ignore_errors=True)

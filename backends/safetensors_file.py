@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -37,3 +38,18 @@ def safetensors(arrays: Mapping[str, Array]) -> Iterator[Chunk]:
     yield safetensors_header(arrays)[0]
     for array in arrays.values():
         yield np.ascontiguousarray(array, dtype="<f4").reshape(-1).view(np.uint8).data
+
+
+def mapped(path: Path) -> dict[str, Array]:
+    """Return the arrays of a file that :func:`safetensors` wrote as views of the file: what nobody reads takes no memory.
+
+    What is written to them is kept in memory alone; the file stays as it is.
+    """
+    with path.open("rb") as stream:
+        header = json.loads(stream.read(*struct.unpack("<Q", stream.read(8))))
+        start = stream.tell()
+    if path.stat().st_size == start:
+        return {name: np.zeros(info["shape"], np.float32) for name, info in header.items()}
+    numbers = np.memmap(path, "<f4", "c", start).view(np.ndarray)
+    places = {name: [at // FLOAT for at in info["data_offsets"]] for name, info in header.items()}
+    return {name: numbers[first:last].reshape(header[name]["shape"]) for name, (first, last) in places.items()}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
+from snnc.backends.cpu.held import padded
 from snnc.backends.errors import MemoryNeededError
 from snnc.backends.native import NativeLibraryError
 
@@ -13,6 +14,9 @@ ROOM: Final = 1.125
 """Room that growing lists make, over what they hold (``values.hpp``)."""
 BUSY: Final = 2.0
 """How much busier than the whole sequence a block of steps is taken to be."""
+BLOCK_ROWS: Final = 512
+"""Rows of deltas of a block, and steps that one has all the same where threads share gradients (``CpuSession::block_length``)."""
+FEW_STEPS: Final = 4
 FILLED: Final = 16
 """Numbers behind the last one that a list has room for."""
 
@@ -44,6 +48,25 @@ class ListNeeds:
 
 
 @dataclass(frozen=True)
+class Spared:
+    """Copies of weights that a training step with checkpoints does without, in bytes.
+
+    Attributes
+    ----------
+    copies
+        Of all of them, which `fixed` holds.
+    sample
+        What takes their place, of each sample, in whole lines of them for each thread.
+    length
+        ``number``, or ``block``: of each of its steps.
+    """
+
+    copies: int = 0
+    sample: int = 0
+    length: str = "number"
+
+
+@dataclass(frozen=True)
 class Needs:
     """What a program holds, in bytes.
 
@@ -61,8 +84,12 @@ class Needs:
         What is listed.
     events
         Lists that a thread turns round for a block of steps, and bytes for each entry.
-    block_rows
-        Steps of samples of a thread that a block has at most; 0: there are no blocks.
+    blocks
+        Whether steps run in blocks.
+    shares
+        Whether threads share gradients behind a block.
+    spared
+        Copies that are done without where there are checkpoints.
     """
 
     fixed: int
@@ -71,7 +98,9 @@ class Needs:
     thread: int = 0
     lists: Sequence[ListNeeds] = ()
     events: Sequence[tuple[str, int]] = ()
-    block_rows: int = 0
+    blocks: bool = False
+    shares: bool = False
+    spared: Spared = field(default_factory=Spared)
 
     def to_data(self) -> dict[str, Any]:
         """Return it as JSON's types."""
@@ -87,12 +116,13 @@ class Needs:
             Another version of snnc wrote it.
         """
         data = description["memory"]
-        if "lists" not in data:
+        if data.keys() != {f.name for f in fields(cls)}:
             raise NativeLibraryError(
                 f"the project of {description['name']!r} tells of its memory as another version of snnc did; emit the project again."
             )
         lists = [ListNeeds(**one) for one in data["lists"]]
-        return cls(**(dict(data) | {"lists": lists, "events": [(name, size) for name, size in data["events"]]}))
+        events = [(name, size) for name, size in data["events"]]
+        return cls(**(dict(data) | {"lists": lists, "events": events, "spared": Spared(**data["spared"])}))
 
 
 @dataclass(frozen=True)
@@ -144,7 +174,7 @@ def predicted_bytes(
 def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int, activity: Activity) -> int:
     workers = min(threads, batch)
     own = -(-batch // workers)
-    block = min(segment, max(1, needs.block_rows // own))
+    block = _block(needs, batch, own, segment)
     lengths = {"number": 1, "steps": steps, "segment": segment, "block": block}
     checkpoints = -(-steps // segment) if segment < steps else 0
     sample = sum(size * lengths[name] for name, size in needs.rows.items()) + checkpoints * needs.checkpoint
@@ -153,7 +183,14 @@ def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int,
     lists = sum(size for size, _ in held) + max((entries for _, entries in held), default=0)
     shares = {one.name: min(1.0, BUSY * activity.shares.get(one.name, one.share)) * one.neurons for one in needs.lists}
     events = max((size * shares[name] for name, size in needs.events), default=0.0) * own * block * workers
-    return int(needs.fixed + workers * needs.thread + batch * sample + lists + ROOM * events)
+    spared = workers * needs.spared.sample * padded(own * lengths[needs.spared.length]) - needs.spared.copies if checkpoints else 0
+    return int(spared + needs.fixed + workers * needs.thread + batch * sample + lists + ROOM * events)
+
+
+def _block(needs: Needs, batch: int, own: int, segment: int) -> int:
+    """As ``CpuSession::block_length``; `own`: samples of a thread."""
+    most = max(1, BLOCK_ROWS // own) if needs.blocks else 1
+    return min(segment, max(BLOCK_ROWS // batch, min(FEW_STEPS, most)) if needs.shares else most)
 
 
 def _held(one: ListNeeds, steps: int, batch: int, workers: int, activity: Activity) -> tuple[int, int]:

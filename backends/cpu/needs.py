@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from snnc.backends.cpu.held import LINE, Held, padded, pitch
-from snnc.backends.cpu.memory import ListNeeds, Needs
+from snnc.backends.cpu.memory import ListNeeds, Needs, Spared
+from snnc.backends.cpu.operations import Statements, is_large
 from snnc.backends.cpu.stages import Stages
 from snnc.backends.cpu.storage import Storage, is_maximum
-from snnc.backends.cpu.tables import Table
 from snnc.backends.moments import moments
 from snnc.compiler.graph import Array
 from snnc.compiler.step_operations import (
@@ -32,8 +32,6 @@ NEAR: Final = 0.25
 """Share that is taken to be near a threshold, where gradients of those alone are formed."""
 SPARSE: Final = 0.25
 """Share of an input's values up to which they are listed (``LISTED_PART``)."""
-BLOCK_ROWS: Final = 512
-"""As in ``CpuSession::block_length``."""
 PACKED: Final = 64
 """Columns of a packed matrix at most; narrower vectors have fewer (``products.hpp``)."""
 PANEL: Final = 128
@@ -45,24 +43,17 @@ PLANE: Final = 2
 """Axes of windows in the program."""
 
 
-def needs_of(
-    storage: Storage, held: Sequence[Held], sums: Mapping[str, int], tables: Sequence[Table], stages: Stages, trains: bool
-) -> Needs:
+def needs_of(made: Statements, held: Sequence[Held]) -> Needs:
     """Return what a session of the program takes: of a training step where it trains, else of a run.
 
     Parameters
     ----------
-    storage, stages
-        What is kept of each buffer, and which layers run ahead.
+    made
+        The program.
     held
         Rows.
-    sums
-        Sums that each thread keeps, and their numbers.
-    tables
-        Of connections; those of constants are copied.
-    trains
-        Whether a backward pass follows.
     """
+    storage, stages, trains = made.storage, made.stages, made.trains
     program = storage.program
     rows = dict.fromkeys(("number", "steps", "segment", "block"), 0)
     rows["number"] += 8  # a label and a loss
@@ -87,12 +78,15 @@ def needs_of(
     states = sum(storage.size(n) for op in program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs))
     fixed = SESSION + 4 * sum(values.values()) + 4 * len(moments(program.optimizer)) * sum(values[name] for name in learned)
     fixed += sum(_turned(storage, op) for op in program.forward if isinstance(op, Pooling) and storage.takes_lists(op))
-    fixed += _copies(storage, trains) + 4 * sum(2 * t.size if t.shape[1:] == (1,) else t.size for t in tables) + 4 * states
-    thread = 4 * sum(values[name] for name in learned) + 4 * sum(map(padded, sums.values())) + _Room(storage, trains).bytes
+    fixed += _copies(storage, trains) + 4 * sum(2 * t.size if t.shape[1:] == (1,) else t.size for t in made.tables) + 4 * states
+    fixed += 4 * sum(values[name] for name in made.shared)
+    own = sum(values[name] for name in learned if name not in made.shared)
+    thread = 4 * own + 4 * sum(map(padded, made.sums.values())) + _Room(storage, trains).bytes
     lists = _lists(storage, trains)
     checkpoint = storage.checkpoint_bytes if trains else 0
-    blocks = BLOCK_ROWS if trains or stages.forward else 0
-    return Needs(fixed, rows, checkpoint, thread, lists, _events(storage, {one.name: one for one in lists}), blocks)
+    in_blocks = trains or bool(stages.forward)
+    events, spared = _events(storage, {one.name: one for one in lists}), _spared(storage, stages, trains)
+    return Needs(fixed, rows, checkpoint, thread, lists, events, in_blocks, bool(made.shared), spared)
 
 
 def _shape(storage: Storage, op: Dense | DenseInputGradient | DenseWeightGradient) -> tuple[int, int]:
@@ -100,6 +94,14 @@ def _shape(storage: Storage, op: Dense | DenseInputGradient | DenseWeightGradien
     weight = op.weight if isinstance(op, Dense | DenseInputGradient) else op.gradient.removeprefix("d_")
     outputs, inputs = storage.program.buffers[weight].shape
     return outputs, inputs
+
+
+def _spared(storage: Storage, stages: Stages, trains: bool) -> Spared:
+    """What is not copied between checkpoints, and what that takes instead."""
+    backward = [op for op in storage.program.backward if trains and isinstance(op, DenseInputGradient) and is_large(storage, op)]
+    shapes = [_shape(storage, op) for op in backward]
+    copies = sum(4 * (-(-inputs // PACKED) * PACKED) * outputs for outputs, inputs in shapes)
+    return Spared(copies, max((4 * (PANEL + padded(inputs)) for _, inputs in shapes), default=0), "block" if stages.backward else "number")
 
 
 def _numbers(storage: Storage, parameter: str) -> int:

@@ -24,7 +24,7 @@ from snnc.backends.safetensors_file import safetensors_header
 from snnc.compiler.graph import Array
 from snnc.compiler.losses import CrossEntropyMaxMembrane, CrossEntropyRate, Loss, MeanSquaredCount
 from snnc.compiler.optimizers import SGD, Adam, Optimizer
-from snnc.compiler.step_operations import BackwardOp, DenseInputGradient, NeuronAdjoint, NeuronStep
+from snnc.compiler.step_operations import BackwardOp, DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.step_program import Parameter, StepProgram
 
 Context = dict[str, Any]
@@ -62,7 +62,7 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "training": trains,
         "stored": safetensors_header(values)[1],
         "functions": functions(storage, trains),
-        "members": _members(storage, made, trains),
+        "members": _members(made),
         "setup": [*_setup(storage, trains), *made.setup],
         "layout": [*(["block = block_length();"] if trains or stages.forward else []), *(h.statement(trains) for h in held), *made.layout],
         "rounded": made.rounded,
@@ -71,6 +71,7 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "blocks": blocks,
         "in_blocks": bool(stages.forward),
         "gradients": made.gradients,
+        "shared": list(made.shared.values()),
         "start": [
             *(f"for (int k = 0; k < {slots}; ++k) d_{n}.clear(w, k);" for n, slots in _adjoint_slots(storage, stages, trains).items()),
             *made.start,
@@ -83,7 +84,7 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "optimizer": optimizer_context(program.optimizer),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
-    return context, made.tables, needs_of(storage, held, made.sums, made.tables, stages, trains)
+    return context, made.tables, needs_of(made, held)
 
 
 @dataclass
@@ -149,13 +150,17 @@ def functions(storage: Storage, trains: bool) -> list[Function]:
 
 
 def _adjoint_slots(storage: Storage, stages: Stages, trains: bool) -> dict[str, Slots]:
-    """Slots of the adjoints of outputs: of a block where stages behind run one before."""
+    """Slots of the adjoints of outputs: of a block where a stage behind runs one before."""
     found = storage.adjoint_slots.items() if trains else ()
-    return {name: Slots(slots - 1, ("block",)) if stages.count > 1 else Slots(slots) for name, slots in found}
+    reads = [op for op in storage.program.backward if isinstance(op, InputGradient)]
+    behind = {op.source.buffer for op in reads if stages.of(op) > stages.level.get(stages.owner.get(op.source.buffer, ""), 0)}
+    return {name: Slots(slots - 1, ("block",)) if name in behind else Slots(slots) for name, slots in found}
 
 
-def _members(storage: Storage, made: Statements, trains: bool) -> list[dict[str, Any]]:
+def _members(made: Statements) -> list[dict[str, Any]]:
+    storage, trains = made.storage, made.trains
     program = storage.program
+    filled = made.stages.filled(program)
     groups: list[dict[str, Any]] = [{"comment": "Connections.", "lines": made.kernels}]
     parameters = []
     for p in program.parameters.values():
@@ -182,7 +187,10 @@ def _members(storage: Storage, made: Statements, trains: bool) -> list[dict[str,
             states = zip(info.kernel.states, op.states, strict=True)
             lines += [f"History {n}_history{{{storage.size(n)}, 1}};" for s, n in states if s in rounded]
             if op.population in adjoints:
-                lines += [f"Rows d_{n}{{{storage.size(n)}, 0}};" for n in (*op.currents, *op.states, *op.outputs)]
+                # A block's currents are read when its adjoints come.
+                lines += [f"Rows &d_{n} = {n};" for n in op.currents if n in filled]
+                own = (n for n in (*op.currents, *op.states, *op.outputs) if n not in filled)
+                lines += [f"Rows d_{n}{{{storage.size(n)}, 0}};" for n in own]
             groups.append({"comment": f"Population {comment_text(label)}.", "lines": lines})
     for o in program.outputs:
         lines = [f"Rows {o.record}{{{storage.size(o.record)}, 0}};"]
@@ -263,7 +271,7 @@ def _held(storage: Storage, stages: Stages, trains: bool) -> list[Held]:
             width = 2 if name in storage.rounded[op.population] else 4
             found.append(Held(n, storage.size(n), Slots(0, ("segment",)) if trains else ONE, ONE, width))
         if op.population in adjoints:
-            found += [Held(f"d_{n}", storage.size(n), block, None) for n in op.currents]
+            found += [Held(f"d_{n}", storage.size(n), block, None) for n in op.currents if n not in filled]
             found += [Held(f"d_{n}", storage.size(n), ONE, None) for n in op.states]
             found += [Held(f"d_{n}", storage.size(n), adjoint_slots[n], None) for n in op.outputs]
     for o in program.outputs:

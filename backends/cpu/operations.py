@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from snnc.backends.cpu.adjoint import GivenAdjoint
 from snnc.backends.cpu.held import ONE, Held, Slots
@@ -64,6 +64,11 @@ WiredInputGradient: TypeAlias = (
     | SurroundGradient
 )
 
+SHARED: Final = 1 << 20
+"""Bytes of a weight from which on threads share one gradient; a smaller one is not worth a region of threads for each block."""
+COPIED: Final = 1 << 20
+"""Bytes of a weight up to which backward products always read a copy. Where memory is spared they read a larger one as it lies: samples are
+laid beside each other at each step."""
 ConvolveGradient: TypeAlias = ConvolveWeightGradient | ConvolveBiasGradient | ConvolveInputGradient
 
 
@@ -89,6 +94,8 @@ class Statements:
     backward: list[str] = field(default_factory=list)
     behind: list[str] = field(default_factory=list)
     gradients: list[str] = field(default_factory=list)
+    shared: dict[str, str] = field(default_factory=dict)
+    """Parameters of which all threads share one gradient, and what finds a worker's part of it behind a block of steps."""
     loss: list[str] = field(default_factory=list)
     """What finds the loss of a worker's samples, where that takes more than the record."""
     start: list[str] = field(default_factory=list)
@@ -271,14 +278,22 @@ class Statements:
 
     @add.register
     def _dense_weight(self, op: DenseWeightGradient) -> None:
-        self.gradients.append(
-            f"{op.connection}.weight_gradient(w, {op.source.buffer}, {op.source.delay}, d_{op.target}, first, last, "
-            f"{gradient_of(op.gradient)}, {self.writes(op, 'last == steps')}, scratch);"
-        )
+        c, given = op.connection, f"{op.source.buffer}, {op.source.delay}, d_{op.target}, first, last"
+        parameter = op.gradient.removeprefix("d_")
+        if self._alone(op) and 4 * self.storage.size(parameter) > SHARED:
+            self.setup.append(f"{parameter}.written = {parameter}.shared = shares = true;")
+            self.shared[parameter] = f"{c}.shared_gradient(workers, worker, parts, {given}, {parameter}.gradient(0), fresh, scratch);"
+            return
+        fresh = self.writes(op, "last == steps")
+        self.gradients.append(f"{c}.weight_gradient(w, {given}, {gradient_of(op.gradient)}, {fresh}, scratch);")
+
+    def _alone(self, op: DenseWeightGradient) -> bool:
+        """Whether no other operation finds a part of the gradient."""
+        return [getattr(other, "gradient", None) for other in self.storage.program.backward].count(op.gradient) == 1
 
     def writes(self, op: DenseWeightGradient, first: str = "") -> str:
         """C++ expression: whether `op` writes its gradient, and does not add to it; `first`: what it comes to first."""
-        if sum(getattr(other, "gradient", None) == op.gradient for other in self.storage.program.backward) > 1:
+        if not self._alone(op):
             return "false"
         self.setup.append(f"{op.gradient.removeprefix('d_')}.written = true;")
         return f"w.fresh && {first}" if first else "w.fresh"
@@ -295,9 +310,14 @@ class Statements:
 
     def keep_packed(self, op: DenseInputGradient | ConvolveInputGradient) -> None:
         """Keep a copy of a weight for the backward pass."""
-        self.setup.append(f"{op.connection}.keep_packed();")
-        unless = "if (!alone()) " if isinstance(op, DenseInputGradient) else ""
-        self.prepare.append(f"{unless}{op.connection}.pack({op.weight}, worker, workers);")
+        if isinstance(op, ConvolveInputGradient):
+            self.setup.append(f"{op.connection}.keep_packed();")
+            self.prepare.append(f"{op.connection}.pack({op.weight}, worker, workers);")
+            return
+        large = is_large(self.storage, op)
+        self.layout.append(f"{op.connection}.keep_packed(training{' && !spares()' if large else ''});")
+        unless = "if (!alone() && !spares())" if large else "if (!alone())"
+        self.prepare.append(f"{unless} {op.connection}.pack({op.weight}, worker, workers);")
 
     @add.register
     def _convolve_gradient(self, op: ConvolveGradient) -> None:
@@ -340,6 +360,11 @@ class Statements:
             self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, {adjoint});")
         else:
             self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, {self.weights[c]}, {adjoint});")
+
+
+def is_large(storage: Storage, op: DenseInputGradient) -> bool:
+    """Whether products of the adjoint do without a copy of the weight where memory is spared."""
+    return storage.precision == "float32" and 4 * storage.size(op.weight) > COPIED
 
 
 def _before(step: str, source: Value) -> str:

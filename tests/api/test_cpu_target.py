@@ -1,12 +1,14 @@
 """The processor as a target of the command line and of the Python interface."""
 
 import json
+import mmap
 
 import numpy as np
 import pytest
 
 import snnc
 from snnc import cli
+from snnc.compiler.graph import Linear
 from snnc.errors import EstimateError, ExploreError, ProjectFolderError
 
 TRAINED = {"target": "cpu", "loss": "ce_mean_membrane", "optimizer": "adam:0.01"}
@@ -90,3 +92,34 @@ def test_training_in_two_commands_is_training_in_one(tmp_path):
             weights.append(session.state_dict())
     for name, value in weights[0].items():
         np.testing.assert_array_equal(value, weights[1][name])
+
+
+def test_an_opened_session_keeps_no_second_copy_of_weights_that_its_program_holds(tmp_path):
+    net = snnc.Network("views")
+    source = net.input(40, name="input", kind="spikes")
+    hidden = net.population(30, snnc.LIF(), name="hidden")
+    net.connect(source, hidden, snnc.Dense())
+    net.connect(hidden, hidden, snnc.Dense(bias=False), delay=1)
+    graph = net.graph()
+    drawn = {f"{name}.weight": op.weight for name, op in graph.of_type(Linear)}
+
+    snnc.compile(graph, "cpu", output=tmp_path / "p").close()
+    file = tmp_path / "p" / "weights.safetensors"
+    before = file.read_bytes()
+    for session in (snnc.open(tmp_path / "p"), snnc.compile(graph, "cpu")):
+        with session:
+            for parameter in session.program.parameters.values():
+                assert is_view_of_a_file(parameter.value)
+                np.testing.assert_array_equal(parameter.value, session.state_dict()[parameter.label])
+            for name, op in session.graph.of_type(Linear):
+                assert is_view_of_a_file(op.weight)
+                np.testing.assert_array_equal(op.weight, drawn[f"{name}.weight"])
+                op.weight[:] = 0
+    assert file.read_bytes() == before
+    assert all(np.any(value) for value in drawn.values())
+
+
+def is_view_of_a_file(array):
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return isinstance(array.base, mmap.mmap)

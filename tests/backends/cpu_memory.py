@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from cpu_projects import data, opened, wide
+from cpu_projects import data, heavy, opened, wide
 from indexed_nets import choosing, convolutional, pooled, sparse_recurrent
 from nets import delayed, dense, recurrent
 
@@ -87,6 +87,7 @@ show(choosing)
 show(windowed, surrogate="boxcar:0.2")
 show(recurrent, precision="bfloat16")
 show(convolutional)
+show(heavy)
 
 program, steps, batch = program_of(large), 200, 40
 inputs, labels = data(program, steps, batch, density=0.1)

@@ -14,7 +14,7 @@ from snnc.backends.cpu.emit import emit_cpu
 from snnc.backends.cpu.engine import CpuEngine
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.graph import Graph, Input, Output, Population
-from snnc.compiler.neurons import LIF
+from snnc.compiler.neurons import LI, LIF
 
 LEVEL = os.environ.get("SNNC_TEST_LEVEL", "-O0")
 """How hard the own sources of networks that are small and many are optimised; what networks share is optimised as for users."""
@@ -98,6 +98,20 @@ def wide(random, readout, delay=0):
         ("h0", "readout", 4, 80, delay),
     ):
         join(graph, f"{source} to {target}", linear(random, outputs, inputs, bias=True, gain=3), source, target, delay=late)
+    graph.add("y", Output())
+    graph.connect("readout", "y")
+    return graph
+
+
+def heavy(random):
+    """Layers with a weight between them that is large: over a MiB."""
+    graph = Graph("heavy")
+    graph.add("x", Input((20,), "spikes"))
+    for name, size in (("h0", 520), ("h1", 520)):
+        graph.add(name, Population(LIF(0.9), (size,)))
+    graph.add("readout", Population(LI(0.9), (4,)))
+    for source, target, outputs, inputs in (("x", "h0", 520, 20), ("h0", "h1", 520, 520), ("h1", "readout", 4, 520)):
+        join(graph, f"{source} to {target}", linear(random, outputs, inputs, gain=3), source, target)
     graph.add("y", Output())
     graph.connect("readout", "y")
     return graph

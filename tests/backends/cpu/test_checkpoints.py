@@ -48,11 +48,12 @@ def test_checkpoints_change_no_bit(make):
     steps=st.integers(1, 60),
     batch=st.integers(1, 9),
     threads=st.integers(1, 4),
+    shares=st.booleans(),
     spare=st.integers(0, 10**6),
 )
-def test_the_longest_segment_that_fits_is_taken(history, checkpoint, steps, batch, threads, spare):
+def test_the_longest_segment_that_fits_is_taken(history, checkpoint, steps, batch, threads, shares, spare):
     rows = {"number": 16, "steps": 4, "segment": history, "block": 100}
-    needs = Needs(1000, rows, checkpoint, 500, (ListNeeds("p0_o0", 10, 1, 0.08),), (("p0_o0", 4),), 512)
+    needs = Needs(1000, rows, checkpoint, 500, (ListNeeds("p0_o0", 10, 1, 0.08),), (("p0_o0", 4),), True, shares)
     description = {"name": "drawn", "memory": needs.to_data()}
     needed = {n: predicted_bytes(description, steps, batch, n, threads) for n in range(1, steps + 1)}
     most = min(needed.values()) + spare
@@ -64,8 +65,11 @@ def test_the_longest_segment_that_fits_is_taken(history, checkpoint, steps, batc
 
 
 def test_a_project_of_another_version_is_refused_where_memory_is_bounded():
-    with pytest.raises(NativeLibraryError, match="emit the project again"):
-        segment_for({"name": "old", "memory": {"fixed": 1, "history": 1, "checkpoint": 1, "listed": 1, "record": 1}}, 5, 2, 1000)
+    data = Needs(1000, {"number": 16, "steps": 4, "segment": 8, "block": 1}).to_data()
+    older = {name: value for name, value in data.items() if name != "spared"}
+    for memory in ({"fixed": 1, "history": 1}, older, data | {"block_rows": 512}):
+        with pytest.raises(NativeLibraryError, match="emit the project again"):
+            segment_for({"name": "old", "memory": memory}, 5, 2, 1000)
 
 
 def test_a_limit_of_memory_sets_checkpoints_and_too_small_a_limit_is_refused():
@@ -120,7 +124,7 @@ def test_what_is_predicted_is_what_is_allocated(tmp_path, root):
     done = subprocess.run(place, env=surroundings, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(rows) == 23
+    assert len(rows) == 26
     for row in rows:
         assert row["held"] <= row["predicted"] <= 1.1 * row["held"] + row["growing"] + 2**17, row
     large = rows[-1]

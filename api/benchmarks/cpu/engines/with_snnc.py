@@ -77,6 +77,6 @@ def _placed(x: Array, device: str) -> Any:
 
 
 def _save_memory(engine: Any, inputs: dict[str, Any], workload: Workload) -> None:
-    """Allow a training step a tenth more than the least that it is predicted to need by the spikes of a run, which keeps no history."""
+    """Allow a training step a fiftieth more than the least that it is predicted to need by the spikes of a run, which keeps no history."""
     engine.forward(inputs, {})
-    engine.memory = engine.least_memory(workload.steps, workload.batch) * 11 // 10
+    engine.memory = engine.least_memory(workload.steps, workload.batch) * 51 // 50

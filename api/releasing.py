@@ -1,0 +1,47 @@
+"""Weights of a compiled network that its program holds become views of the project's file: no second copy stays in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from snnc.backends.safetensors_file import mapped
+from snnc.compiler.graph import Array, Graph
+from snnc.options import CPU, CUDA
+from snnc.project import Compiled
+
+
+def released(compiled: Compiled, folder: Path) -> Compiled:
+    """Return the same network, whose weights lie in the project in `folder` where a native program owns them.
+
+    Arrays of the graph become views too where the program took them as they are.
+    """
+    if compiled.options.target not in (CPU, CUDA):
+        return compiled
+    values = mapped(folder / "weights.safetensors")
+    parameters = compiled.program.parameters
+    views = {p.label: (p.value, values[p.name].reshape(p.value.shape)) for p in parameters.values()}
+    program = replace(compiled.program, parameters={n: replace(p, value=views[p.label][1]) for n, p in parameters.items()})
+    return replace(compiled, graph=_released_graph(compiled.graph, views), program=program)
+
+
+def _released_graph(graph: Graph, views: Mapping[str, tuple[Array, Array]]) -> Graph:
+    found = graph.copy()
+    for name in graph.names:
+        operation = graph.operation(name)
+        own = {f.name: views[label] for f in fields(operation) if (label := f"{name}.{f.name}") in views}
+        same: Any = {field: view for field, (value, view) in own.items() if _equal(getattr(operation, field), value)}
+        if same:
+            found.nx.nodes[name]["operation"] = replace(operation, **same)
+    return found
+
+
+def _equal(given: Any, value: Array) -> bool:
+    """Whether the graph's array holds what the program does, bit for bit."""
+    if not isinstance(given, np.ndarray) or given.dtype != value.dtype or given.shape != value.shape:
+        return False
+    return bool(np.array_equal(given.view(np.uint32), value.view(np.uint32)))
