@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import struct
 from collections.abc import Iterator, Mapping
@@ -40,16 +41,20 @@ def safetensors(arrays: Mapping[str, Array]) -> Iterator[Chunk]:
         yield np.ascontiguousarray(array, dtype="<f4").reshape(-1).view(np.uint8).data
 
 
-def mapped(path: Path) -> dict[str, Array]:
-    """Return the arrays of a file that :func:`safetensors` wrote as views of the file: what nobody reads takes no memory.
+def mapped(path: Path, arrays: Mapping[str, Array]) -> dict[str, Array] | None:
+    """Return arrays that :func:`safetensors` wrote to a file as views of it: what nobody reads takes no memory.
 
-    What is written to them is kept in memory alone; the file stays as it is.
+    What is written to them is kept in memory alone; the file stays as it is. None: the file is not there, or not of such arrays.
     """
-    with path.open("rb") as stream:
-        header = json.loads(stream.read(*struct.unpack("<Q", stream.read(8))))
-        start = stream.tell()
-    if path.stat().st_size == start:
-        return {name: np.zeros(info["shape"], np.float32) for name, info in header.items()}
-    numbers = np.memmap(path, "<f4", "c", start).view(np.ndarray)
-    places = {name: [at // FLOAT for at in info["data_offsets"]] for name, info in header.items()}
-    return {name: numbers[first:last].reshape(header[name]["shape"]) for name, (first, last) in places.items()}
+    header, _ = safetensors_header(arrays)
+    sizes = [array.size for array in arrays.values()]
+    try:
+        with path.open("rb") as stream:
+            same = stream.read(len(header)) == header and path.stat().st_size == len(header) + FLOAT * sum(sizes)
+    except OSError:
+        return None
+    if not same or not sum(sizes):
+        return None
+    numbers = np.memmap(path, "<f4", "c", len(header)).view(np.ndarray)
+    ends = itertools.accumulate(sizes)
+    return {name: numbers[end - a.size : end].reshape(a.shape) for (name, a), end in zip(arrays.items(), ends, strict=True)}

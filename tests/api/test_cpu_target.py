@@ -8,6 +8,7 @@ import pytest
 
 import snnc
 from snnc import cli
+from snnc.backends.native import NativeError
 from snnc.compiler.graph import Linear
 from snnc.errors import EstimateError, ExploreError, ProjectFolderError
 
@@ -123,3 +124,13 @@ def is_view_of_a_file(array):
     while isinstance(array.base, np.ndarray):
         array = array.base
     return isinstance(array.base, mmap.mmap)
+
+
+@pytest.mark.parametrize("damage", [lambda file: b"", lambda file: file[:-8], lambda file: b"x" * len(file), lambda file: None])
+def test_a_damaged_file_of_weights_is_told_by_the_program(tmp_path, damage):
+    snnc.compile(network(), "cpu", output=tmp_path / "p").close()
+    file = tmp_path / "p" / "weights.safetensors"
+    content = damage(file.read_bytes())
+    file.unlink() if content is None else file.write_bytes(content)
+    with pytest.raises(NativeError, match=r"weights\.safetensors"):
+        snnc.open(tmp_path / "p")
