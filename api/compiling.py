@@ -180,8 +180,8 @@ def open(folder: str | Path) -> Session:
         The folder is no project, or damaged.
     """
     where = Path(folder)
-    compiled = released(read_project(where), where)
-    session = Session(open_engine_of(compiled, where), compiled, where)
+    compiled = read_project(where)
+    session = Session(open_engine_of(compiled, where), released(compiled, where), where)
     if (where / TRAINED).exists():
         session.load(where / TRAINED)
     return session

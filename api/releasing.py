@@ -12,6 +12,7 @@ import numpy as np
 from snnc.backends.safetensors_file import mapped
 from snnc.backends.sized_project import initial_values
 from snnc.compiler.graph import Array, Graph
+from snnc.errors import ProjectFolderError
 from snnc.options import CPU, CUDA
 from snnc.project import Compiled
 
@@ -19,13 +20,19 @@ from snnc.project import Compiled
 def released(compiled: Compiled, folder: Path) -> Compiled:
     """Return the same network, whose weights lie in the project in `folder` where a native program owns them.
 
-    Arrays of the graph become views too where the program took them as they are. Where the file is another one, nothing changes: the program
-    says what is wrong with it.
+    Arrays of the graph become views too where the program took them as they are.
+
+    Raises
+    ------
+    ProjectFolderError
+        The file of weights is not of this network: the program reads numbers by their places, and would take others for weights.
     """
-    native = compiled.options.target in (CPU, CUDA)
-    values = mapped(folder / "weights.safetensors", initial_values(compiled.program)) if native else None
-    if values is None:
+    if compiled.options.target not in (CPU, CUDA):
         return compiled
+    file = folder / "weights.safetensors"
+    values = mapped(file, initial_values(compiled.program))
+    if values is None:
+        raise ProjectFolderError(f"{str(file)!r} does not hold the arrays that were compiled; compile the model again.")
     parameters = compiled.program.parameters
     views = {p.label: (p.value, values[p.name].reshape(p.value.shape)) for p in parameters.values()}
     program = replace(compiled.program, parameters={n: replace(p, value=views[p.label][1]) for n, p in parameters.items()})

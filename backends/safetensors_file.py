@@ -53,8 +53,10 @@ def mapped(path: Path, arrays: Mapping[str, Array]) -> dict[str, Array] | None:
             same = stream.read(len(header)) == header and path.stat().st_size == len(header) + FLOAT * sum(sizes)
     except OSError:
         return None
-    if not same or not sum(sizes):
+    if not same:
         return None
+    if not sum(sizes):
+        return dict(arrays)
     numbers = np.memmap(path, "<f4", "c", len(header)).view(np.ndarray)
     ends = itertools.accumulate(sizes)
     return {name: numbers[end - a.size : end].reshape(a.shape) for (name, a), end in zip(arrays.items(), ends, strict=True)}
