@@ -28,6 +28,8 @@ class Engine(with_snnc.Engine):
             raise ValueError("a shape is wrong")
         if self._fault == "slow":
             time.sleep(0.02)
+        if self._fault == "dies later":
+            time.sleep(0.11)  # a turn is one step, so it has one reset
         return super().step() * (1.001 if self._fault == "loss" else 1)
 
     def reset(self):
