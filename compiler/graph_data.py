@@ -120,7 +120,7 @@ def _operation_to_data(operation: Operation, keep: _Wants, models: list[NeuronMo
         if NoneType in args:
             (inner,) = (a for a in args if a is not NoneType)
             return encode(inner, value, at)
-        if origin is np.ndarray:
+        if hint == Array:
             return keep(at, np.asarray(value))
         if origin is tuple:
             hints = [args[0]] * len(value) if args[-1] is ... else args
@@ -226,7 +226,7 @@ def _operation(data: Any, name: str, models: list[NeuronModel], find: Find) -> O
             if number >= len(models):
                 raise _wrong(where, f"the number of one of {len(models)} models", value)
             return models[number]
-        if get_origin(hint) is np.ndarray:
+        if hint == Array:
             return _array(find(name, at, value), where)
         return _decoded(hint, value, at, where, decode)
 
@@ -235,6 +235,7 @@ def _operation(data: Any, name: str, models: list[NeuronModel], find: Find) -> O
 
 
 def _hints(kind: Any) -> dict[str, Any]:
+    """Return the types of the fields of `kind`. NumPy's own alias is compared as a whole: what it is made of differs between versions."""
     hints = get_type_hints(kind)
     return {f.name: hints[f.name] for f in fields(kind)}
 

@@ -1,7 +1,10 @@
 """A graph as plain data comes back as the same graph; data that are none are refused."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,6 +54,25 @@ def data_and_find(graph):
 def test_the_same_graph_comes_back():
     graph = network()
     assert differences(graph, graph_from_data(*data_and_find(graph))) == []
+
+
+OPAQUE = """
+import sys, types, numpy.typing
+class Alias:  # as numpy >= 2.5 has it on Python >= 3.12: an alias of its own, whose origin is not ndarray
+    def __getitem__(self, item):
+        return types.GenericAlias(self, item)
+numpy.typing.NDArray = Alias()
+sys.path.insert(0, sys.argv[1])
+import test_graph_data as case
+data, find = case.data_and_find(case.network())
+print(case.differences(case.network(), case.graph_from_data(data, find)))
+"""
+
+
+def test_the_same_graph_comes_back_where_numpys_array_type_is_an_alias_of_its_own():
+    here = str(Path(__file__).parent)
+    done = subprocess.run([sys.executable, "-c", OPAQUE, here], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr[-2000:]
 
 
 def test_edges_arrive_in_the_order_in_which_they_were_added():
