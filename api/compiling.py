@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -26,11 +27,12 @@ from snnc.compiler.surrogate import Surrogate
 from snnc.data import read_arrays
 from snnc.errors import ModelFormatError
 from snnc.frontends.dsl import Network
-from snnc.loading import is_project, load_model, load_project
-from snnc.options import CPU, CUDA, REFERENCE, UNPLACED, Options, for_poptorch, options
+from snnc.loading import check_discrete, is_project, load_model, load_project
+from snnc.options import Options, options
 from snnc.project import TRAINED, Compiled, compile_graph, read_project, read_trained, write_project
 from snnc.releasing import released
 from snnc.session import Session, with_own_name
+from snnc.target_kinds import CPU, CUDA, REFERENCE, UNPLACED, for_poptorch
 
 if TYPE_CHECKING:
     from snnc.activity import Activity
@@ -67,6 +69,7 @@ def compile(
     num_io_tiles: int | None = None,
     truncate: int | None = None,
     precision: Precision = "float32",
+    loss_output: str | None = None,
 ) -> Session:
     """Compile a network for a target.
 
@@ -79,7 +82,7 @@ def compile(
         as ``"gc200"``, or the path of a TOML file that describes one. ``"poptorch"`` or ``"poptorch:MACHINE"``: a package for PopTorch,
         whose session runs forward on the emulator.
     steps
-        Time steps of a sequence, where the model leaves it open.
+        Time steps of a sequence; where the model fixes another number, this one is taken.
     batch
         Samples of one run or training step.
     loss, optimizer, surrogate
@@ -129,6 +132,10 @@ def compile(
         products and the past take. On a GPU: ``"bfloat16"`` rounds deltas, and the factors of dense backward products, which then run on
         tensor cores; ``"float16"`` those of forward products too, which moves spikes, and what the backward pass reads of the past. Sums,
         states and what the optimiser changes are float32.
+    loss_output
+        The output, the population or the ``"population.port"`` that the loss reads; by default the one that fits it.
+
+    An option that has no effect on the target, or none without a loss, is refused: docs/reference/options.md lists which target takes what.
 
     Raises
     ------
@@ -163,8 +170,10 @@ def compile(
         num_io_tiles=num_io_tiles,
         truncate=truncate,
         precision=precision,
+        loss_output=loss_output,
+        calibrate=calibrate,
     )
-    graph = as_graph(model, dt=dt, input_kind=input_kind)
+    graph = as_graph(model, dt=dt, input_kind=input_kind, steps=steps)
     if output is None:
         return open_graph(graph, chosen, calibrate)
     compile_to_folder(graph, chosen, Path(output), calibrate)
@@ -227,22 +236,50 @@ def session_for(
     else:
         graph, chosen = model, Options()
     steps, batch = _sizes(graph, with_own_name(arrays, [name for name, _ in graph.of_type(Input)]))
-    wanted = replace(chosen, target=target or REFERENCE, seed=seed, loss=None, optimizer=None, batch=min(batch, MOST_SAMPLES))
+    wanted = replace(chosen.retargeted(target or REFERENCE), seed=seed, batch=min(batch, MOST_SAMPLES))
+    if wanted.mode != chosen.mode:
+        warnings.warn(
+            f"the project sends at most so many spikes at a time and drops the others (mode 'drop'); on {wanted.target!r} all are sent, so "
+            "numbers may differ.",
+            UserWarning,
+            stacklevel=2,
+        )
     if wanted.target not in UNPLACED:
         wanted = replace(wanted, steps=graph.steps or steps)
     return open_graph(graph, wanted)
 
 
-def as_graph(model: Model, *, dt: float | None = None, dialect: str | None = None, input_kind: str | None = None) -> Graph:
-    """Turn any model into a graph of its own."""
+def as_graph(
+    model: Model,
+    *,
+    dt: float | None = None,
+    dialect: str | None = None,
+    input_kind: str | None = None,
+    steps: int | None = None,
+) -> Graph:
+    """Turn any model into a graph of its own; one that fixes its steps is made one of `steps`, where they are given.
+
+    Raises
+    ------
+    SnncError
+        The model cannot be read, or an option does not fit it.
+    """
+    if not isinstance(model, Network | Graph | str | Path):
+        raise ModelFormatError(f"{type(model).__name__} is no model; give a snnc.Network, a graph, or the path of an .onnx file.")
     if isinstance(model, Network):
+        check_discrete(f"the network {model.name!r}", dt, dialect)
         graph = model.graph()
     elif isinstance(model, Graph):
+        check_discrete(f"the graph {model.name!r}", dt, dialect)
         graph = model.copy()
-    elif isinstance(model, str | Path):
-        graph = read_trained(load_project(model)[0], Path(model)) if is_project(model) else load_model(model, dt=dt, dialect=dialect)
+    elif is_project(model):
+        check_discrete(f"the project {str(model)!r}", dt, dialect)
+        graph = read_trained(load_project(model)[0], Path(model))
     else:
-        raise ModelFormatError(f"{type(model).__name__} is no model; give a snnc.Network, a graph, or the path of an .onnx file.")
+        graph = load_model(model, dt=dt, dialect=dialect)
+    if steps is not None and graph.steps not in (None, steps):
+        graph.assumptions.append(f"The model is of {graph.steps} time steps; {steps} are taken, as asked for.")
+        graph.steps = steps
     if input_kind is not None:
         _set_input_kind(graph, input_kind)
     return graph

@@ -17,7 +17,7 @@ from snnc.data import read_arrays
 from snnc.errors import OptionValueError
 from snnc.frontends.ann2snn.conversion import PERCENTILE, STEPS, Conversion, convert_file
 from snnc.frontends.ann2snn.errors import AlreadySpikingError, CalibrationMissingError
-from snnc.loading import is_project
+from snnc.loading import check_discrete, is_project
 
 Calibration: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike | str | Path
 
@@ -103,8 +103,9 @@ def graph_for(
     dt: float | None = None,
     dialect: str | None = None,
     input_kind: str | None = None,
+    steps: int | None = None,
 ) -> Graph:
-    """Return the graph of a command's model, converted on demand.
+    """Return the graph of a command's model, converted on demand; the others as :func:`~snnc.compiling.as_graph` takes them.
 
     Raises
     ------
@@ -112,7 +113,8 @@ def graph_for(
         A conversion is asked for without sample data.
     """
     if not conversion.asked:
-        return as_graph(model, dt=dt, dialect=dialect, input_kind=input_kind)
+        return as_graph(model, dt=dt, dialect=dialect, input_kind=input_kind, steps=steps)
+    check_discrete(f"the ReLU network {str(model)!r}", dt, dialect)
     if conversion.calibration is None:
         raise CalibrationMissingError(
             "a conversion balances thresholds on sample data; give an npz archive with --calibration: x [samples, …], and y [samples], the "

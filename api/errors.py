@@ -53,6 +53,30 @@ class OptionValueError(SnncError):
     code = "SNNC-E528"
 
 
+class OptionTargetError(OptionValueError):
+    """An option is given that the target does not take."""
+
+    code = "SNNC-E552"
+
+
+class OptionNeedsLossError(OptionValueError):
+    """An option that changes training alone is given without a loss."""
+
+    code = "SNNC-E553"
+
+
+class OptionConflictError(OptionValueError):
+    """Two options are given of which one leaves the other without an effect."""
+
+    code = "SNNC-E554"
+
+
+class NoTimeStepError(OptionValueError):
+    """Seconds a step are given for a model in discrete time."""
+
+    code = "SNNC-E555"
+
+
 class UnknownOptimizerError(SnncError):
     """The text names no optimiser that snnc knows."""
 

@@ -14,10 +14,11 @@ from snnc.compiler.optimizers import Optimizer
 from snnc.compiler.plan import Mode, Overlap, Plan, Recompute, Streaming
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiling import Data, Model, as_graph, measured_activity
-from snnc.errors import EstimateError
+from snnc.errors import EstimateError, OptionConflictError
 from snnc.lowering import lowered
-from snnc.options import UNPLACED, Options, options
+from snnc.options import Options, options
 from snnc.project import compile_graph
+from snnc.target_kinds import UNPLACED
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,14 +93,17 @@ def estimate(
     streaming: Streaming = "auto",
     overlap_host_io: Overlap = "auto",
     num_io_tiles: int | None = None,
+    loss_output: str | None = None,
+    gradient_window: str | float | tuple[float, float] | None = None,
+    parts: int | None = None,
 ) -> Estimate:
     """Predict what a network costs on a machine; nothing is emitted, built or run.
 
     Parameters
     ----------
-    model, target, steps, batch, loss, optimizer, surrogate, capacity, mode, calibrate, dt, input_kind, recompute, streaming
+    model, target, steps, batch, loss, loss_output, optimizer, surrogate, gradient_window, capacity, mode, calibrate, dt, input_kind
         As :func:`snnc.compile` takes them; the target is a machine.
-    overlap_host_io, num_io_tiles
+    recompute, streaming, parts, overlap_host_io, num_io_tiles
         Likewise.
     activity
         Spikes a value and step to assume of every source that sends spikes.
@@ -134,8 +138,11 @@ def estimate(
         streaming=streaming,
         overlap_host_io=overlap_host_io,
         num_io_tiles=num_io_tiles,
+        gradient_window=gradient_window,
+        parts=parts,
+        loss_output=loss_output,
     )
-    graph = as_graph(model, dt=dt, input_kind=input_kind)
+    graph = as_graph(model, dt=dt, input_kind=input_kind, steps=steps)
     return estimate_graph(graph, chosen, calibrate, activity=activity, strategy=strategy, start=start)
 
 
@@ -160,9 +167,26 @@ def estimate_graph(
         raise EstimateError(f"the target {chosen.target!r} has no tiles and no cycles to estimate; give a machine (--target gc200).")
     if data is not None and activity is not None:
         raise EstimateError("the activity is either measured on data or assumed; give one of the two.")
+    check_baseline(strategy, chosen)
     plan = compile_graph(graph, chosen, _activity(graph, chosen, data, activity), strategy=strategy).plan
     assert plan is not None, "machines have plans"
     return Estimate(plan, time.perf_counter() - began)
+
+
+def check_baseline(strategy: str, chosen: Options) -> None:
+    """Refuse what baselines leave out: they place whole populations, and set no tiles aside.
+
+    Raises
+    ------
+    OptionConflictError
+        An option and the strategy exclude each other.
+    """
+    for name in ("parts", "overlap_host_io", "num_io_tiles"):
+        if strategy != "snnc" and name in chosen.asked():
+            raise OptionConflictError(
+                f"the strategy {strategy!r} places whole populations on all tiles, and {name} is {getattr(chosen, name)!r}; leave one of "
+                "them out."
+            )
 
 
 def _activity(graph: Graph, chosen: Options, data: Path | Data | None, activity: float | None) -> Activity | None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from snnc.compiler.graph import Graph
-from snnc.errors import ModelFormatError, ProjectFolderError
+from snnc.errors import ModelFormatError, NoTimeStepError, ProjectFolderError
 from snnc.graph_file import load_graph
 from snnc.options import OPTIONS_FILE, Options, from_data
 
@@ -27,8 +27,8 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
     ------
     ProjectFolderError
         It is a folder that snnc did not write.
-    ModelFormatError
-        A dialect is given for a file that has none.
+    ModelFormatError, NoTimeStepError
+        A dialect, or seconds a step, are given for a file that is no NIR file.
     NoTimeError
         It is a network without time; the message says whether it can be converted.
     SnncError
@@ -37,11 +37,11 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
     file = Path(path)
     if file.is_dir():
         raise ProjectFolderError(f"{str(file)!r} is a folder without a compiled model; give a model file or what snnc compile wrote.")
-    if dialect is not None and file.suffix.lower() == ".onnx":
-        raise ModelFormatError(f"--dialect {dialect} is for NIR files, and {str(file)!r} is ONNX; leave it out.")
-    from snnc.frontends.load import load
+    from snnc.frontends.load import is_nir, load
     from snnc.frontends.onnx.errors import NoTimeError, OnnxError
 
+    if dt is not None or dialect is not None:
+        check_discrete(repr(str(file)), dt, dialect, nir=is_nir(file))
     try:
         return load(file, dt=dt, dialect=dialect or "nir")
     except OnnxError:
@@ -51,6 +51,33 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
         f"no spiking neuron and no time step found: {file} is a ReLU network. Convert it to a spiking one on sample data: "
         "--ann2snn --calibration DATA.npz, in Python snnc.ann2snn."
     )
+
+
+def has_seconds(path: str | Path) -> bool:
+    """Tell whether a model is a file in continuous time, a NIR file."""
+    from snnc.frontends.load import is_nir
+
+    return Path(path).is_file() and is_nir(Path(path))
+
+
+def check_discrete(what: str, dt: float | None, dialect: str | None, *, nir: bool = False) -> None:
+    """Refuse what only NIR files have a use for.
+
+    Raises
+    ------
+    NoTimeStepError
+        Seconds a step are given for a model in discrete time.
+    ModelFormatError
+        A dialect is given for a model that has none.
+    """
+    if nir:
+        return
+    if dt is not None:
+        raise NoTimeStepError(
+            f"dt is {dt:g} s (--dt), for NIR files; {what} is in discrete time, where a step has no seconds; leave it out."
+        )
+    if dialect is not None:
+        raise ModelFormatError(f"--dialect {dialect} is for NIR files, and {what} is none; leave it out.")
 
 
 def _is_relu_network(file: Path) -> bool:

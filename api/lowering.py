@@ -8,7 +8,8 @@ from snnc.compiler.graph import Graph
 from snnc.compiler.lower import lower
 from snnc.compiler.passes.fill_sparse import FillSparse
 from snnc.compiler.step_program import StepProgram
-from snnc.options import UNPLACED, Options
+from snnc.options import Options
+from snnc.target_kinds import UNPLACED
 
 FILLED = 0.5
 """Part of its places with an entry from which on a sparse weight is no smaller than a dense one: each takes 8 bytes."""
@@ -16,7 +17,7 @@ FILLED = 0.5
 
 def lowered(graph: Graph, chosen: Options) -> StepProgram:
     """Write `graph` as a step program in a form that the target runs."""
-    return lower(filled(graph, chosen), **lowering_options(chosen), truncate=chosen.truncate)
+    return lower(filled(graph, chosen), **lowering_options(chosen), loss_output=chosen.loss_output, truncate=chosen.truncate)
 
 
 def filled(graph: Graph, chosen: Options) -> Graph:

@@ -12,7 +12,8 @@ from snnc.backends.cpu.engine import threads_of
 from snnc.backends.cpu.memory import predicted_bytes, segment_for
 from snnc.compiler.graph import Graph
 from snnc.compiling import compile_to_folder
-from snnc.options import CPU, Options
+from snnc.options import Options
+from snnc.target_kinds import CPU
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any, get_args
 
 from snnc.compiler.graph_data import surrogate_from_data, surrogate_to_data
@@ -13,47 +13,17 @@ from snnc.compiler.optimizers import SGD, Adam, Optimizer
 from snnc.compiler.plan import Mode, Overlap, Precision, Recompute, Streaming
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiler.surrogates import parse_surrogate
-from snnc.errors import OptionValueError, UnknownOptimizerError
+from snnc.errors import OptionConflictError, OptionValueError, UnknownOptimizerError
+from snnc.option_table import RULES, asks_for, check_taken, taken_by
+from snnc.target_kinds import REFERENCE, kind_of
 
 OVERLAP = ("auto", "on", "off")
 """Whether the host's streams run beside computing."""
 STREAMING = ("auto", "off", "inputs", "boundaries", "history")
 """What a sequence in segments may keep outside the tiles."""
-REFERENCE = "reference"
-"""The target that needs no machine: the NumPy backend."""
-CPU = "cpu"
-"""The target that is the processor at hand: an emitted C++ program."""
-CUDA = "cuda"
-"""The target that is a GPU: an emitted CUDA program."""
-POPTORCH = "poptorch"
-"""The target that is a package for PopTorch; ``poptorch:MACHINE`` names the machine that it is placed on."""
 OPTIONS_FILE = "model/options.json"
 """Where a project keeps the options that it was compiled with."""
 PRECISIONS = get_args(Precision)
-UNPLACED = (REFERENCE, CPU, CUDA)
-"""Targets without tiles: there is no plan."""
-
-
-def for_poptorch(target: str) -> bool:
-    """Tell whether a target is a package for PopTorch.
-
-    Examples
-    --------
-    >>> for_poptorch("poptorch"), for_poptorch("poptorch:bow"), for_poptorch("bow")
-    (True, True, False)
-    """
-    return target.partition(":")[0] == POPTORCH
-
-
-def machine_of(target: str) -> str:
-    """Return the name, or the file, of the machine that a target is placed on.
-
-    Examples
-    --------
-    >>> machine_of("poptorch"), machine_of("poptorch:bow"), machine_of("pod4")
-    ('gc200', 'bow', 'pod4')
-    """
-    return (target.partition(":")[2] or "gc200") if for_poptorch(target) else target
 
 
 @dataclass(frozen=True)
@@ -84,6 +54,8 @@ class Options:
     """Threads of a program on the processor; None: ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all."""
     truncate: int | None = None
     """Steps after which the gradient is cut; None: it flows through all steps."""
+    loss_output: str | None = None
+    """The output, population or "population.port" that the loss reads; None: the one that fits it."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "capacity", "parts", "num_io_tiles", "memory", "threads", "truncate"):
@@ -97,39 +69,30 @@ class Options:
         length = self.recompute if isinstance(self.recompute, int) and not isinstance(self.recompute, bool) else 0
         if self.recompute not in ("auto", "off") and length < 1:
             raise OptionValueError(f"recompute is {self.recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
-        for name, targets in (("memory", (CPU, CUDA)), ("threads", (CPU,))):
-            if getattr(self, name) is not None and self.target not in targets:
-                where = " and ".join(map(repr, targets))
-                raise OptionValueError(f"{name} is for the target {where}; {self.target!r} has memory and threads of its own.")
-        if self.truncate is not None and self.target not in (CPU, REFERENCE):
-            raise OptionValueError(f"truncate is for the targets {CPU!r} and {REFERENCE!r}; {self.target!r} goes back through all steps.")
         if self.precision not in PRECISIONS:
             raise OptionValueError(f"precision is {self.precision!r}; it is one of {', '.join(PRECISIONS)}.")
-        for precision, targets in (("bfloat16", (CPU, CUDA)), ("float16", (CUDA,))):
-            if self.precision == precision and self.target not in targets:
-                others = "float32 or bfloat16" if self.target == CPU else "float32"
-                where = " and ".join(map(repr, targets))
-                raise OptionValueError(f"precision {precision!r} is for the target {where}; {self.target!r} computes in {others}.")
         if self.streaming not in STREAMING:
             raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
-        self._check_overlap()
-        if (self.parts or 1) > 1 and for_poptorch(self.target):
-            raise OptionValueError(f"parts is {self.parts}, and a package for PopTorch keeps populations whole; leave parts out.")
-
-    def _check_overlap(self) -> None:
         if self.overlap_host_io not in OVERLAP:
             raise OptionValueError(f"overlap_host_io is {self.overlap_host_io!r}; it is one of {', '.join(OVERLAP)}.")
         if self.overlap_host_io == "off" and self.num_io_tiles is not None:
             raise OptionValueError(f"num_io_tiles is {self.num_io_tiles}, and overlap_host_io is 'off'; leave one of them out.")
-        if self.overlap_host_io != "on" and self.num_io_tiles is None:
-            return
-        if for_poptorch(self.target):
-            raise OptionValueError(
-                "a package for PopTorch leaves its streams to PopTorch: set TensorLocations.numIOTiles and set_overlap_for_input of "
-                "poptorch.Options there, and leave overlap_host_io and num_io_tiles out."
+        if self.recompute == "off" and self.memory is not None:
+            raise OptionConflictError(
+                f"memory is {self.memory} bytes, which is kept by running segments again, and recompute is 'off'; leave one of them out."
             )
-        if self.target in UNPLACED:
-            raise OptionValueError(f"overlap_host_io and num_io_tiles are for machines; the target {self.target!r} has no tiles.")
+
+    def asked(self) -> dict[str, Any]:
+        """Return the options that ask for more than every target does, by name."""
+        defaults = {f.name: f.default for f in fields(self)}
+        return {name: value for name in RULES if name in defaults and asks_for(name, value := getattr(self, name), defaults[name])}
+
+    def retargeted(self, target: str) -> Options:
+        """Return what of these options holds for a run on another target, where nothing is trained."""
+        defaults = {f.name: f.default for f in fields(self)}
+        kind = kind_of(target)
+        lost: dict[str, Any] = {name: defaults[name] for name, value in self.asked().items() if taken_by(name, kind, value) != "yes"}
+        return replace(self, target=target, **(lost | {"loss": None}))
 
 
 def options(
@@ -154,13 +117,26 @@ def options(
     num_io_tiles: int | None = None,
     truncate: int | None = None,
     precision: str = "float32",
+    loss_output: str | None = None,
+    calibrate: Any = None,
+    trial: bool = False,
 ) -> Options:
-    """Make options from objects or from their names."""
-    return Options(
+    """Make options from objects or from their names, and refuse what would have no effect.
+
+    They are those of :func:`snnc.compile`. With `trial` a batch is run at once: of `calibrate`, or of random inputs that `seed` draws, so
+    any target has a use for them.
+
+    Raises
+    ------
+    OptionValueError
+        A value is outside its range, or the target does not take an option, or the option changes training alone and there is no loss.
+    """
+    chosen = Options(
         target=target,
         steps=steps,
         batch=batch,
         loss=parse_loss(loss) if isinstance(loss, str) else loss,
+        loss_output=loss_output,
         optimizer=parse_optimizer(optimizer, lr) if isinstance(optimizer, str) else _with_lr(optimizer, lr, loss is not None),
         surrogate=parse_surrogate(surrogate) if isinstance(surrogate, str) else surrogate,
         seed=seed,
@@ -177,6 +153,9 @@ def options(
         truncate=truncate,
         precision=precision,  # type: ignore[arg-type]  # as mode
     )
+    given = chosen.asked() | {name: value for name, value in (("lr", lr), ("calibrate", calibrate)) if value is not None}
+    check_taken(target, chosen.loss is not None, {name: v for name, v in given.items() if not (trial and name in ("calibrate", "seed"))})
+    return chosen
 
 
 def parse_memory(memory: str | int | None) -> int | None:
@@ -263,6 +242,8 @@ def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
         parts = [*names, ""]
     if len(parts) > len(names):
         raise UnknownOptimizerError(f"the optimizer {text!r} has numbers that cannot be read; {name} takes {', '.join(names)}.")
+    if lr is not None and "lr" in values:
+        raise OptionConflictError(f"the optimizer {text!r} has a learning rate, and lr is {lr}; leave one of them out.")
     if lr is not None:
         values["lr"] = lr
     return _checked(kind(**values))
@@ -275,6 +256,7 @@ def to_data(chosen: Options) -> dict[str, Any]:
         "steps": chosen.steps,
         "batch": chosen.batch,
         "loss": None if chosen.loss is None else _loss_text(chosen.loss),
+        "loss_output": chosen.loss_output,
         "optimizer": None if chosen.optimizer is None else asdict(chosen.optimizer),
         "surrogate": None if chosen.surrogate is None else surrogate_to_data(chosen.surrogate),
         "seed": chosen.seed,
@@ -302,6 +284,7 @@ def from_data(data: Mapping[str, Any]) -> Options:
         steps=data["steps"],
         batch=data["batch"],
         loss=None if data["loss"] is None else parse_loss(data["loss"]),
+        loss_output=data.get("loss_output"),
         optimizer=None if optimizer is None else kinds[optimizer["name"]](**optimizer),
         surrogate=None if data["surrogate"] is None else surrogate_from_data(data["surrogate"]),
         seed=data["seed"],
@@ -336,7 +319,7 @@ def _loss_text(loss: Loss) -> str:
 def _with_lr(optimizer: Optimizer | None, lr: float | None, training: bool) -> Optimizer | None:
     if optimizer is None:
         return parse_optimizer("adam", lr) if training else None
-    return _checked(optimizer)
+    return _checked(optimizer if lr is None else replace(optimizer, lr=lr))
 
 
 def _checked(optimizer: Optimizer) -> Optimizer:

@@ -23,16 +23,17 @@ from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
 from snnc.errors import ProjectFolderError, StepsNeededError
 from snnc.lowering import filled, lowering_options
-from snnc.options import Options, for_poptorch, machine_of
+from snnc.options import Options
 from snnc.ordering import Ordered, load_orders, map_orders, save_orders
 from snnc.parting import Mapped, Parter, Parts, load_parts, map_parts, save_parts
+from snnc.target_kinds import for_poptorch, machine_of
 
 DEFAULT_BATCH = 32
 
 
 def parter_of(graph: Graph, program: StepProgram, chosen: Options, activity: Activity | None = None) -> Parter:
     """Return what cuts `graph`, whose program is `program`, into parts."""
-    return Parter(prepare(filled(graph, chosen), chosen.loss), program, lowering_options(chosen), activity, chosen.seed)
+    return Parter(prepare(filled(graph, chosen), chosen.loss, chosen.loss_output), program, lowering_options(chosen), activity, chosen.seed)
 
 
 def map_graph(

@@ -17,7 +17,8 @@ from snnc.errors import ProjectFolderError
 from snnc.graph_file import save_graph
 from snnc.loading import load_project
 from snnc.lowering import lowered
-from snnc.options import CPU, CUDA, OPTIONS_FILE, UNPLACED, Options, for_poptorch, to_data
+from snnc.options import OPTIONS_FILE, Options, to_data
+from snnc.target_kinds import CPU, CUDA, UNPLACED, for_poptorch
 
 if TYPE_CHECKING:
     from snnc.activity import Activity

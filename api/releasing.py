@@ -13,8 +13,8 @@ from snnc.backends.safetensors_file import mapped
 from snnc.backends.sized_project import initial_values
 from snnc.compiler.graph import Array, Graph
 from snnc.errors import ProjectFolderError
-from snnc.options import CPU, CUDA
 from snnc.project import Compiled
+from snnc.target_kinds import CPU, CUDA
 
 
 def released(compiled: Compiled, folder: Path) -> Compiled:

@@ -10,8 +10,8 @@ from snnc.compiler.passes.flow import run_flow
 from snnc.compiler.plan import Plan
 from snnc.console import columns
 from snnc.describe import describe
-from snnc.options import for_poptorch
 from snnc.project import Compiled
+from snnc.target_kinds import for_poptorch
 from snnc.trial import Trial
 from snnc.understanding.table import assumption_lines, to_text
 

@@ -34,10 +34,11 @@ from snnc.compiler.optimizers import SGD
 from snnc.compiler.plan import Precision
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.surrogate import Surrogate
-from snnc.compiler.surrogates import parse_surrogate
 from snnc.compiling import Model, as_graph
-from snnc.errors import OptionValueError
-from snnc.options import CPU, CUDA, Options, parse_memory, parse_window
+from snnc.errors import OptionConflictError, OptionValueError
+from snnc.options import Options
+from snnc.options import options as make_options
+from snnc.target_kinds import CPU, CUDA
 
 Input: TypeAlias = "torch.Tensor | Events"
 """What the module takes for an input: [T, B, *shape]."""
@@ -99,8 +100,21 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         input_gradients: bool = False,
     ) -> None:
         super().__init__()
-        options = Options(target, truncate=truncate, precision=precision)
-        graph = as_graph(model, dt=dt, input_kind="values" if input_gradients else input_kind)
+        # The module is trained, by whatever loss torch makes of its output.
+        options = make_options(
+            target,
+            steps,
+            loss="ce_count",
+            surrogate=surrogate,
+            gradient_window=gradient_window,
+            memory=memory,
+            threads=threads,
+            truncate=truncate,
+            precision=precision,
+        )
+        if input_gradients and input_kind == "spikes":
+            raise OptionConflictError("input_gradients takes inputs of values, and input_kind is 'spikes'; leave one of them out.")
+        graph = as_graph(model, dt=dt, input_kind="values" if input_gradients else input_kind, steps=steps)
         outputs = [name for name, _ in graph.of_type(Output)]
         if output is None and len(outputs) > 1:
             raise UnknownNameError(f"{graph.name!r} has the outputs {', '.join(outputs)}; name the one that the module returns.")
@@ -112,14 +126,14 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             loss=GivenAdjoint(tuple(relays.values())),
             loss_output=output or outputs[0],
             optimizer=SGD(0.0),
-            surrogate=parse_surrogate(surrogate) if isinstance(surrogate, str) else surrogate,
-            gradient_window=parse_window(gradient_window),
+            surrogate=options.surrogate,
+            gradient_window=options.gradient_window,
             steps=steps,
             truncate=options.truncate,
         )
         on_device = target == CUDA and not os.environ.get(CHECK_ON_HOST)
         self._device = torch.device("cuda", torch.cuda.current_device()) if on_device else torch.device("cpu")
-        self._engine = _opened(self, options, threads, parse_memory(memory))
+        self._engine = _opened(self, options)
         ids = {p.label: p.id for p in self.program.populations}
         self._input_adjoints = {i.id: f"d_{ids[relays[i.label]]}" for i in self.program.inputs if i.label in relays}
         self._output = next(o for o in self.program.outputs if o.id == self.program.loss_output)
@@ -276,12 +290,12 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         return (None, None, *inputs, *(gradients.get(name) for name in module._places))
 
 
-def _opened(owner: Module, options: Options, threads: int | None, memory: int | None) -> SegmentedEngine:
+def _opened(owner: Module, options: Options) -> SegmentedEngine:
     """Build the program in a folder that is deleted with `owner`."""
     folder = Path(tempfile.mkdtemp(prefix="snnc-torch-"))
     weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
     if options.target == CPU:
-        return open_cpu(emit_cpu(owner.program, folder / "project", precision=options.precision), threads, memory)
+        return open_cpu(emit_cpu(owner.program, folder / "project", precision=options.precision), options.threads, options.memory)
     if options.target == CUDA:
-        return open_cuda(emit_cuda(owner.program, folder / "project", precision=options.precision), memory, owner._device.index)
+        return open_cuda(emit_cuda(owner.program, folder / "project", precision=options.precision), options.memory, owner._device.index)
     raise OptionValueError(f"a module runs on the target {CPU!r} or {CUDA!r}, not on {options.target!r}.")

@@ -14,14 +14,15 @@ from snnc.compiler.mapping.errors import TooBigError
 from snnc.compiler.parts import wholes
 from snnc.compiling import MOST_SAMPLES, Model, as_graph, open_graph, session_for
 from snnc.data import read_arrays
-from snnc.errors import ModelFormatError, OptionValueError
+from snnc.errors import OptionConflictError, OptionValueError
 from snnc.frontends.load import is_nir
 from snnc.frontends.onnx_writer.comparison import compare, compare_port
 from snnc.frontends.onnx_writer.hidden import source_of
-from snnc.loading import load_project
-from snnc.options import REFERENCE, Options
+from snnc.loading import check_discrete, load_project
+from snnc.options import Options
 from snnc.other_runs import Other, Request, all_ports, run_file, run_graph, run_nir, sizes, watched
 from snnc.session import arrays_for
+from snnc.target_kinds import REFERENCE
 from snnc.verification import LayerComparison, Verification
 
 
@@ -33,7 +34,7 @@ def verify(
     steps: int | None = None,
     target: str | None = None,
     tolerance: float = 1e-4,
-    seed: int = 0,
+    seed: int | None = None,
     dt: float | None = None,
     dialect: str | None = None,
 ) -> Verification:
@@ -49,13 +50,13 @@ def verify(
     inputs
         Arrays in the layout of the model, or an npz archive of them; by default random ones.
     samples, steps
-        Of random inputs, where the model leaves them open (4 and 20).
+        Of random inputs, where the model leaves them open (4 and 20); refused beside `inputs`, which have sizes of their own.
     target
         What runs snnc's network: "reference" or a machine; by default the project's own target, else the reference.
     tolerance
         Difference of values that still agrees, relative to the largest of a layer, or to 1. Spikes have to be equal.
     seed
-        Of random inputs.
+        Of random inputs (0); refused beside `inputs`.
     dt, dialect
         As in :func:`snnc.load`, for NIR files.
 
@@ -77,16 +78,20 @@ def verify(
     """
     if not 0 <= tolerance < math.inf:
         raise OptionValueError(f"--tolerance is {tolerance}; it has to be 0 or more.")
+    for name, value in (("samples", samples), ("steps", steps), ("seed", seed)):
+        if inputs is not None and value is not None:
+            raise OptionConflictError(f"{name} is {value} (--{name}), for random input, and inputs are given; leave one of them out.")
+    seed = seed or 0
     request = Request(read_arrays(Path(inputs)) if isinstance(inputs, str | Path) else inputs, samples, steps, seed)
     if not isinstance(model, str | Path):
-        return _compared(run_graph(as_graph(model), request), target or REFERENCE, tolerance, seed)
+        return _compared(run_graph(as_graph(model, dt=dt, dialect=dialect), request), target or REFERENCE, tolerance, seed)
     path = Path(model)
     if path.is_dir():
+        check_discrete(f"the project {str(path)!r}", dt, dialect)
         return _of_project(path, request, target, tolerance, seed)
     if is_nir(path):
         return _compared(run_nir(path, request, dt, dialect), target or REFERENCE, tolerance, seed)
-    if dialect is not None:
-        raise ModelFormatError(f"--dialect {dialect} is for NIR files, and {str(path)!r} is ONNX; leave it out.")
+    check_discrete(repr(str(path)), dt, dialect)
     return _compared(run_file(path, request), target or REFERENCE, tolerance, seed)
 
 

@@ -19,6 +19,7 @@ from snnc.commands.common import (
     SeedOption,
 )
 from snnc.console import note, result, result_json, working
+from snnc.option_table import LOSS_OUTPUT, help_of
 
 if TYPE_CHECKING:
     from snnc.estimating import Estimate
@@ -31,54 +32,82 @@ def compile_(
         str, typer.Option("--target", help="cpu, cuda, a machine of: snnc targets, poptorch[:MACHINE], or reference.")
     ] = "gc200",
     batch: Annotated[int | None, typer.Option("--batch", help="Samples of one run or training step (default 32).")] = None,
-    steps: Annotated[int | None, typer.Option("--steps", help="Time steps of a sequence, where the model leaves it open.")] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", help="Time steps of a sequence; where the model fixes another number, this one.")
+    ] = None,
     loss: Annotated[str | None, typer.Option("--loss", help="Makes it trainable: ce_count, ce_rate, ce_mean_membrane, mse_count …")] = None,
-    optimizer: Annotated[str | None, typer.Option("--optimizer", help="adam, sgd, or with numbers: adam:0.001, sgd:0.01,0.9.")] = None,
-    lr: Annotated[float | None, typer.Option("--lr", help="Learning rate.")] = None,
-    surrogate: Annotated[str | None, typer.Option("--surrogate", help="Derivative of a spike: atan (default), fast_sigmoid:25 …")] = None,
+    loss_output: Annotated[str | None, typer.Option("--loss-output", metavar="NAME", help=help_of("loss_output", LOSS_OUTPUT))] = None,
+    optimizer: Annotated[
+        str | None, typer.Option("--optimizer", help=help_of("optimizer", "adam, sgd, or with numbers: adam:0.001, sgd:0.01,0.9."))
+    ] = None,
+    lr: Annotated[float | None, typer.Option("--lr", help=help_of("lr", "Learning rate."))] = None,
+    surrogate: Annotated[
+        str | None, typer.Option("--surrogate", help=help_of("surrogate", "Derivative of a spike: atan (default), fast_sigmoid:25 …"))
+    ] = None,
     gradient_window: Annotated[
         str | None,
-        typer.Option("--gradient-window", metavar="LOW[,HIGH]", help="Only neurons with LOW < membrane - threshold < HIGH take gradient."),
+        typer.Option(
+            "--gradient-window",
+            metavar="LOW[,HIGH]",
+            help=help_of("gradient_window", "Only neurons with LOW < membrane - threshold < HIGH take gradient."),
+        ),
     ] = None,
-    capacity: Annotated[int | None, typer.Option("--capacity", help="Spikes a sample that one window moves.")] = None,
+    capacity: Annotated[int | None, typer.Option("--capacity", help=help_of("capacity", "Spikes a sample that one window moves."))] = None,
     parts: Annotated[
-        int | None, typer.Option("--parts", help="Cut populations with sparse connections into this many parts; 1: leave them whole.")
+        int | None,
+        typer.Option(
+            "--parts", help=help_of("parts", "Cut populations with sparse connections into this many parts; 1: leave them whole.")
+        ),
     ] = None,
-    mode: Annotated[str, typer.Option("--mode", help="More spikes than that: exact (further windows) or drop.")] = "exact",
+    mode: Annotated[str, typer.Option("--mode", help=help_of("mode", "More spikes than that: exact (further windows) or drop."))] = "exact",
     recompute: Annotated[
-        str, typer.Option("--recompute", metavar="auto|off|N", help="Run segments (of N iterations) forward again, to keep less: auto.")
+        str,
+        typer.Option(
+            "--recompute",
+            metavar="auto|off|N",
+            help=help_of("recompute", "Run segments (of N iterations) forward again, to keep less: auto."),
+        ),
     ] = "auto",
     streaming: Annotated[
         str,
         typer.Option(
             "--streaming",
             metavar="auto|off|inputs|boundaries|history",
-            help="What may wait outside the tiles where nothing fits: inputs; what segments begin with; their states: auto.",
+            help=help_of(
+                "streaming", "What may wait outside the tiles where nothing fits: inputs; segments' beginnings; their states: auto."
+            ),
         ),
     ] = "auto",
     overlap_host_io: Annotated[
         str,
         typer.Option(
-            "--overlap-host-io", metavar="auto|on|off", help="The next step's inputs come while this one runs, onto tiles set aside: auto."
+            "--overlap-host-io",
+            metavar="auto|on|off",
+            help=help_of("overlap_host_io", "The next step's inputs come while this one runs, onto tiles set aside: auto."),
         ),
     ] = "auto",
-    num_io_tiles: Annotated[int | None, typer.Option("--num-io-tiles", help="How many tiles of each chip are set aside for that.")] = None,
+    num_io_tiles: Annotated[
+        int | None, typer.Option("--num-io-tiles", help=help_of("num_io_tiles", "How many tiles of each chip are set aside for that."))
+    ] = None,
     memory: Annotated[
         str | None,
-        typer.Option("--memory", metavar="BYTES", help="Targets cpu, cuda: what a training step may take, as in 500M."),
+        typer.Option("--memory", metavar="BYTES", help=help_of("memory", "What a training step may take, as in 500M.")),
     ] = None,
-    threads: Annotated[int | None, typer.Option("--threads", help="Target cpu: how many threads.")] = None,
+    threads: Annotated[int | None, typer.Option("--threads", help=help_of("threads", "How many threads."))] = None,
     truncate: Annotated[
-        int | None, typer.Option("--truncate", metavar="K", help="Targets cpu and reference: cut the gradient every K steps.")
+        int | None, typer.Option("--truncate", metavar="K", help=help_of("truncate", "Cut the gradient every K steps."))
     ] = None,
     precision: Annotated[
         str,
         typer.Option(
             "--precision",
-            help="Targets cpu, cuda: float32, or bfloat16 dense products (cuda: backward ones); cuda: float16 products and past.",
+            help=help_of("precision", "float32, or bfloat16 dense products (cuda: backward ones); cuda: float16 products and past."),
         ),
     ] = "float32",
-    data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to measure how often neurons fire.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help=help_of("calibrate", "An npz archive with inputs, to measure how often neurons fire; any, for --run.")),
+    ] = None,
     input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
     estimate_only: Annotated[bool, typer.Option("--estimate-only", help="Plan and predict; write nothing.")] = False,
     strategy: Annotated[
@@ -107,8 +136,9 @@ def compile_(
     from snnc.errors import CommandLineError
     from snnc.estimating import estimate_graph
     from snnc.memory_estimate import estimate_memory
-    from snnc.options import CPU, CUDA, options
+    from snnc.options import options
     from snnc.summary import as_data, as_text, graph_data
+    from snnc.target_kinds import CPU, CUDA
 
     start = time.perf_counter()
     chosen = options(
@@ -132,17 +162,23 @@ def compile_(
         num_io_tiles=num_io_tiles,
         truncate=truncate,
         precision=precision,
+        loss_output=loss_output,
+        calibrate=data,
+        trial=run,
     )
     _check_estimate(estimate_only, run=run, strategy=strategy, activity=activity)
+    _check_written(output, estimate_only=estimate_only, dump_after=dump_after, run=run)
     if output is not None:
         check_replaceable(output)
     elif not estimate_only and dump_after is None:
         raise CommandLineError("missing option '-o' / '--output', the folder to write; or --estimate-only; see snnc compile --help.")
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps if ann2snn else None)
     with working("reading"):
-        graph = graph_for(model, conversion, dt=dt, dialect=dialect, input_kind=input_kind)
+        graph = graph_for(model, conversion, dt=dt, dialect=dialect, input_kind=input_kind, steps=steps)
     if dump_after is not None:
         result_json(graph_data(graph, dump_after))
+        if output is not None:
+            note(f"note: --dump-after stops here; nothing is written to {output}.")
         return
     for text in graph.assumptions:
         note(f"note: {text}")
@@ -180,6 +216,17 @@ def _check_estimate(wanted: bool, *, run: bool, strategy: str, activity: float |
         raise EstimateError("--estimate-only emits no program that --run could run; leave one of them out.")
     if not wanted and (strategy != "snnc" or activity is not None):
         raise EstimateError("--strategy and --activity are for estimates; add --estimate-only.")
+
+
+def _check_written(output: Path | None, *, estimate_only: bool, dump_after: str | None, run: bool) -> None:
+    """Refuse what needs a project where none is written."""
+    from snnc.errors import OptionConflictError
+
+    if estimate_only and output is not None:
+        raise OptionConflictError(f"--estimate-only writes no project, and -o {output} asks for one; leave one of them out.")
+    if dump_after is not None and (run or estimate_only):
+        what = "--run" if run else "--estimate-only"
+        raise OptionConflictError(f"--dump-after stops after a pass, so {what} has no effect; leave one of them out.")
 
 
 def _show(found: Estimate, as_json: bool) -> None:

@@ -32,7 +32,9 @@ def convert(
         str | None,
         typer.Option("--form", help="ONNX: 'plain', standard operators only (the default), or 'functions', a node for each population."),
     ] = None,
-    steps: Annotated[int | None, typer.Option("--steps", help="Time steps of a sequence, where the model leaves it open.")] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", help="Time steps of a sequence; where the model fixes another number, this one.")
+    ] = None,
     ann2snn: ConvertOption = False,
     calibration: CalibrationOption = None,
     percentile: PercentileOption = None,
@@ -48,13 +50,16 @@ def convert(
     Example: snnc convert build/ model.onnx
     """
     from snnc.converting import ConversionRequest, graph_for
+    from snnc.loading import has_seconds
 
     write = writer_for(output, dt, form)
     if steps is not None and steps < 1:
         raise OptionValueError(f"--steps is {steps}; it has to be 1 or more.")
+    conversion = ConversionRequest(ann2snn, calibration, percentile, steps if ann2snn else None)
     with working("reading"):
-        graph = graph_for(model, ConversionRequest(ann2snn, calibration, percentile, steps if ann2snn else None), dt=dt, dialect=dialect)
-    if graph.steps is None:
+        read_dt = dt if output.suffix.lower() != ".nir" or has_seconds(model) else None
+        graph = graph_for(model, conversion, dt=read_dt, dialect=dialect, steps=steps)
+    if steps is not None:
         graph.steps = steps
     with working("writing"):
         files = write(graph, output)

@@ -10,6 +10,7 @@ import typer
 
 from snnc.commands.common import DialectOption, DtOption, ModelArgument
 from snnc.console import note, result, working
+from snnc.option_table import LOSS_OUTPUT, help_of
 
 Number = TypeVar("Number", int, float)
 
@@ -23,10 +24,17 @@ def explore(
     activity: Annotated[
         str | None, typer.Option("--activity", help="Spikes a neuron and step to assume, with commas (default 0.05).")
     ] = None,
-    steps: Annotated[int | None, typer.Option("--steps", help="Time steps of a sequence, where the model leaves it open.")] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", help="Time steps of a sequence; where the model fixes another number, this one.")
+    ] = None,
     loss: Annotated[str | None, typer.Option("--loss", help="Prices a training step: ce_count, ce_rate, mse_count …")] = None,
-    optimizer: Annotated[str | None, typer.Option("--optimizer", help="adam, sgd, or with numbers: adam:0.001, sgd:0.01,0.9.")] = None,
-    surrogate: Annotated[str | None, typer.Option("--surrogate", help="Derivative of a spike: atan (default), fast_sigmoid:25 …")] = None,
+    loss_output: Annotated[str | None, typer.Option("--loss-output", metavar="NAME", help=help_of("loss_output", LOSS_OUTPUT))] = None,
+    optimizer: Annotated[
+        str | None, typer.Option("--optimizer", help=help_of("optimizer", "adam, sgd, or with numbers: adam:0.001, sgd:0.01,0.9."))
+    ] = None,
+    surrogate: Annotated[
+        str | None, typer.Option("--surrogate", help=help_of("surrogate", "Derivative of a spike: atan (default), fast_sigmoid:25 …"))
+    ] = None,
     capacity: Annotated[int | None, typer.Option("--capacity", help="Spikes a sample that one window moves.")] = None,
     mode: Annotated[str, typer.Option("--mode", help="More spikes than that: exact (further windows) or drop.")] = "exact",
     strategy: Annotated[str, typer.Option("--strategy", help="snnc, or a baseline: linear, random, metis, greedy.")] = "snnc",
@@ -51,9 +59,11 @@ def explore(
     batches = _numbers("--batch", batch, int)
     activities = [None] if activity is None else _numbers("--activity", activity, float)
     _check_plot(plot)
-    chosen = options(machines[0] if machines else "gc200", steps, None, loss, optimizer, surrogate, 0, capacity, mode)
+    chosen = options(
+        machines[0] if machines else "gc200", steps, None, loss, optimizer, surrogate, 0, capacity, mode, loss_output=loss_output
+    )
     with working("reading"):
-        graph = graph_for(model, ConversionRequest(False, None, None, None), dt=dt, dialect=dialect, input_kind=input_kind)
+        graph = graph_for(model, ConversionRequest(False, None, None, None), dt=dt, dialect=dialect, input_kind=input_kind, steps=steps)
     show: Callable[[str], None] = note if str(json_file) == "-" else result
     points: list[Any] = []
     for point in explore_graph(graph, chosen, machines, batches, activities, strategy=strategy):

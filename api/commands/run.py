@@ -48,10 +48,12 @@ def run(
     from snnc.compiling import session_for
     from snnc.converting import ConversionRequest, graph_for
     from snnc.data import read_arrays, write_arrays
-    from snnc.loading import is_project
+    from snnc.loading import check_discrete, is_project
     from snnc.session import arrays_for
 
     check_recordable(record, model, target)
+    if is_project(model) and not ann2snn:
+        check_discrete(f"the project {str(model)!r}", dt, dialect)
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps)
     arrays = read_arrays(inputs)
     with working("compiling"):

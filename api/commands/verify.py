@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from snnc.commands.common import DialectOption, DtOption, JsonOption, ModelArgument, SeedOption
+from snnc.commands.common import DialectOption, DtOption, JsonOption, ModelArgument
 from snnc.console import result, result_json, working
 
 DISAGREE: Final = 1
@@ -29,7 +29,7 @@ def verify(
     per_step: Annotated[bool, typer.Option("--per-step", help="Show all layers step by step, not only those that differ.")] = False,
     dt: DtOption = None,
     dialect: DialectOption = None,
-    seed: SeedOption = 0,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of random input (default 0).", min=0)] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a model in another implementation and in snnc; compare every layer at every step, spikes exactly, values within the tolerance.

@@ -20,8 +20,9 @@ from snnc.compiling import Model, as_graph
 from snnc.errors import ExploreError
 from snnc.estimating import Estimate
 from snnc.lowering import lowered
-from snnc.options import REFERENCE, UNPLACED, Options, options
+from snnc.options import Options, options
 from snnc.placing import map_graph
+from snnc.target_kinds import UNPLACED
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,12 +81,13 @@ def explore(
     strategy: str = "snnc",
     dt: float | None = None,
     input_kind: Kind | None = None,
+    loss_output: str | None = None,
 ) -> tuple[Point, ...]:
     """Predict what a network costs on several machines, for several batch sizes and activities; nothing is emitted.
 
     Parameters
     ----------
-    model, steps, loss, optimizer, surrogate, capacity, mode, dt, input_kind
+    model, steps, loss, loss_output, optimizer, surrogate, capacity, mode, dt, input_kind
         As :func:`snnc.compile` takes them.
     targets
         Names of machines, or paths of TOML files.
@@ -113,8 +115,9 @@ def explore(
     >>> [point.batch for point in snnc.explore(net, ["gc200"], batches=[1, 2], steps=5)]
     [1, 2]
     """
-    chosen = options(targets[0] if targets else REFERENCE, steps, None, loss, optimizer, surrogate, 0, capacity, mode)
-    graph = as_graph(model, dt=dt, input_kind=input_kind)
+    first = targets[0] if targets else "gc200"
+    chosen = options(first, steps, None, loss, optimizer, surrogate, 0, capacity, mode, loss_output=loss_output)
+    graph = as_graph(model, dt=dt, input_kind=input_kind, steps=steps)
     return tuple(explore_graph(graph, chosen, targets, batches, activities, strategy=strategy))
 
 

@@ -59,7 +59,7 @@ def test_options_are_kept_and_refused_where_they_mean_nothing():
         ("gc200", {"overlap_host_io": "off", "num_io_tiles": 32}, "leave one of them out"),
         ("gc200", {"num_io_tiles": 0}, "has to be 1 or more"),
         ("cpu", {"overlap_host_io": "on"}, "has no tiles"),
-        ("poptorch", {"overlap_host_io": "on"}, "leaves its streams to PopTorch"),
+        ("poptorch", {"overlap_host_io": "on"}, "PopTorch streams what its operations read"),
     ):
         with pytest.raises(OptionValueError, match=message):
             options(target, **given)
