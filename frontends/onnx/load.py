@@ -47,7 +47,7 @@ from snnc.frontends.onnx.guard import refusing
 from snnc.frontends.onnx.node import Node, Pool, Shape
 from snnc.frontends.onnx.operation import Subgraph, parse
 from snnc.frontends.onnx.packed import Parts, advised, joined, parts_of
-from snnc.frontends.onnx.pairing import pair_states
+from snnc.frontends.onnx.pairing import Pairs, guess_said, pair_states
 from snnc.frontends.onnx.reader import notes_of, opset_of, read_model
 from snnc.frontends.onnx.readout import accumulated, roll_output
 from snnc.frontends.onnx.rearrange import rearranged
@@ -232,16 +232,18 @@ def _recover(source: _Source, sizes: Mapping[str, int], dynamic: Mapping[str, in
             return _unrolled(source, pool, line, shapes, None if open_time else line.steps, outputs)
         except OnnxError:
             pairs = _packed_pairs(axes, inputs, outputs)
-            if not pairs:
+            if not pairs.outputs:
                 raise
     else:
         pairs = pair_states(inputs, outputs)
-    if pairs:
-        parts = parts_of(pool, inputs, {n: outputs[o] for n, o in pairs.items()})
+    if pairs.outputs:
+        parts = parts_of(pool, inputs, {n: outputs[o] for n, o in pairs.outputs.items()})
         try:
-            return _single(source, shapes, pairs) if parts is None else _apart(source, shapes, pairs, parts)
+            found = _single(source, shapes, pairs.outputs) if parts is None else _apart(source, shapes, pairs.outputs, parts)
         except _UNEXPLAINED as error:
-            raise advised(error, pool, pairs) from None
+            raise advised(error, pool, pairs.outputs) from None
+        found.graph.assumptions.extend(guess_said(pairs))
+        return replace(found, carried=pairs.outputs)
     line = static_timeline(pool, outputs)
     return _unrolled(source, pool, line, shapes, line.steps, outputs)
 
@@ -279,12 +281,12 @@ def _read(line: Timeline, finished: Callable[[Roller], Imported]) -> Imported:
         raise error
 
 
-def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dict[str, Node]) -> dict[str, str]:
+def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
     """Return the states of a file whose inputs with an axis that looks like time are all states: it may be their packing."""
     with suppress(StatePairError):
         pairs = pair_states(inputs, outputs)
-        return pairs if set(axes) <= set(pairs) else {}
-    return {}
+        return pairs if set(axes) <= set(pairs.outputs) else Pairs({})
+    return Pairs({})
 
 
 def _apart(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: Parts) -> Imported:

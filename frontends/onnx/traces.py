@@ -80,6 +80,8 @@ class Imported:
         Sizes that the file calls dynamic and that fit one number only.
     declared
         Shapes of the inputs as the file declares them; names stand for dynamic sizes.
+    carried
+        Where the file is a single step: the output that continues each state input.
     """
 
     graph: Graph
@@ -88,6 +90,7 @@ class Imported:
     pool: Pool
     fixed: Mapping[str, int] = field(default_factory=dict)
     declared: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)
+    carried: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def stepwise(self) -> bool:

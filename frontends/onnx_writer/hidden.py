@@ -75,10 +75,10 @@ class HiddenOfFile:
             It does not load the file as it is either.
         """
         try:
-            return RuntimeModel(path, graph, [p.tensor for p in self._places.values() if p is not None])
+            return RuntimeModel(path, graph, [p.tensor for p in self._places.values() if p is not None], self._imported.carried)
         except RuntimeRefusesError:
             self._places = dict.fromkeys(self._places)
-            return RuntimeModel(path, graph)
+            return RuntimeModel(path, graph, carried=self._imported.carried)
 
     def _values(self) -> list[tuple[Node, int]]:
         return [(n, t) for trace in self._imported.traces for t, n in trace.nodes.items() if 0 <= t < self._steps]

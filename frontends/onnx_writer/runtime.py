@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, Final, cast
+from typing import Final
 
 import numpy as np
 
 from snnc.compiler.errors import ToolMissingError
 from snnc.compiler.graph import Array, Graph, Input
 from snnc.frontends.onnx.node import Tensor
-from snnc.frontends.onnx.pairing import pair_states
 from snnc.frontends.onnx.reader import read_outline
 from snnc.frontends.onnx_writer.errors import RuntimeInputError, RuntimeRefusesError
 from snnc.frontends.onnx_writer.expose import Key, expose
@@ -31,6 +29,8 @@ class RuntimeModel:
         What snnc read from it: which inputs are data, and where their time axes stand.
     tensors
         Tensors inside that a run gives beside the outputs, under the names that :attr:`exposed` tells.
+    carried
+        Of a single step, the output that continues each state input.
 
     Raises
     ------
@@ -40,7 +40,7 @@ class RuntimeModel:
         It does not load the file.
     """
 
-    def __init__(self, path: Path, graph: Graph, tensors: Sequence[Tensor] = ()) -> None:
+    def __init__(self, path: Path, graph: Graph, tensors: Sequence[Tensor] = (), carried: Mapping[str, str] | None = None) -> None:
         try:
             import onnxruntime
         except ImportError:
@@ -66,6 +66,7 @@ class RuntimeModel:
         self.outputs: list[str] = [name for name in self._fetched if name not in hidden]
         self.data: dict[str, Input] = dict(graph.of_type(Input))
         self.states = [name for name in self.shapes if name not in self.data]
+        self._carried = carried or {}
 
     @property
     def stepwise(self) -> bool:
@@ -98,25 +99,15 @@ class RuntimeModel:
         if len(lengths) != 1:
             raise RuntimeInputError(f"the inputs have {', '.join(map(str, sorted(lengths)))} steps; give all the same number.")
         rows: list[dict[str, Array]] = []
-        pairs: dict[str, str] = {}
+        lost = [name for name in self.states if name not in self._carried]
+        if lost:
+            raise RuntimeInputError(f"no output of the file carries the state {', '.join(lost)} on, so its steps cannot be run one by one.")
         for t in range(lengths.pop()):
             now = {name: a if (axis := times[name]) is None else np.take(a, t, axis) for name, a in feeds.items()}
             found = self._call({**now, **states})
-            pairs = pairs or self._pairs({**now, **states}, found)
-            states = {name: found[output] for name, output in pairs.items()}
+            states = {name: found[self._carried[name]] for name in self.states}
             rows.append(found)
         return {name: np.stack([row[name] for row in rows]) for name in self._fetched}
-
-    def _pairs(self, given: Mapping[str, Array], found: Mapping[str, Array]) -> dict[str, str]:
-        """Which output carries which state on, by the rule of the reader."""
-        inputs, outputs = (
-            {n: SimpleNamespace(shape=a[n].shape) for n in names} for a, names in ((given, self.shapes), (found, self.outputs))
-        )
-        pairs = pair_states(cast("Any", inputs), cast("Any", outputs))
-        lost = [name for name in self.states if name not in pairs]
-        if lost:
-            raise RuntimeInputError(f"no output of the file carries the state {', '.join(lost)} on, so its steps cannot be run one by one.")
-        return {name: output for name, output in pairs.items() if name in self.states}
 
     def _state_shape(self, name: str, batch: int) -> list[int]:
         return [size if isinstance(size, int) else batch for size in self.shapes[name]]
