@@ -16,6 +16,7 @@ from snnc.backends.project import Chunk, whole_folder, write_file
 from snnc.backends.safetensors_file import safetensors
 from snnc.backends.source_templates import source_templates, text_of
 from snnc.compiler.graph import Array
+from snnc.compiler.step_operations import Fill, NeuronStep
 from snnc.compiler.step_program import StepProgram
 
 _STEPS: Final = 100
@@ -47,11 +48,15 @@ def session_sizes(program: StepProgram, steps: int | None, batch: int | None) ->
 def initial_values(program: StepProgram) -> dict[str, Array]:
     """Return parameters, initial states of a sample, and the learning rate, by their ABI names."""
     found: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in program.parameters.items()}
+    late = {op.source.buffer for op in program.forward if not isinstance(op, Fill | NeuronStep) and op.source.delay}
     for population in program.populations:
         for state, value in zip(population.kernel.states, population.initial, strict=True):
             name = f"{population.id}_{state}"
             size = math.prod(program.buffers[name].shape)
             found[f"{name}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), (size,))
+        for name, value in population.before.items():
+            if name in late:
+                found[f"{name}_initial"] = np.broadcast_to(value.reshape(-1), program.buffers[name].shape)
     if program.optimizer is not None:
         found["lr"] = np.array([program.optimizer.lr], dtype=np.float32)
     return found

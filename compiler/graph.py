@@ -6,8 +6,8 @@
     Operation = Input | Linear | Sparse | Conv | Pool | Scale | OneToOne | Add | Concat | Flatten | Reshape | Reduce
               | Slice | Pad | Population | Output
 
-An edge of delay 0 is read in the same step, of delay d at d steps later (before step d it reads the initial value,
-0 unless a state input says otherwise). Edges that meet at one port of a Population or of Add are summed.
+An edge of delay 0 is read in the same step, of delay d at d steps later (before step d it reads the initial value:
+of a state's port what the population declares or the caller gives for that state, 0 of any other). Edges that meet at one port of a Population or of Add are summed.
 Shapes are those of one sample at one step: neither batch nor time is in them.
 """
 
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import networkx as nx
+import numpy as np
 import numpy.typing as npt
 
 from snnc.compiler.errors import DuplicateNodeError, InvalidValueError, UnknownNodeError
@@ -237,6 +238,10 @@ class Population:
     learnable: frozenset[str] = frozenset()
     initial: Mapping[str, Array] = field(default_factory=dict)
     surrogate: Surrogate | None = None
+
+    def before(self, port: str) -> Array:
+        """Return what leaves `port` before the first step, 0-d or of `shape`: a state's initial value, 0 of any other port."""
+        return np.asarray(self.initial.get(port, self.model.states.get(port, 0.0)))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from snnc.compiler.neurons import Relay
+from snnc.compiler.neurons import Quotient, Relay
 from snnc.compiler.step_operations import Cut, Fill, Pooling, Reduction, Surround
 from snnc.compiler.step_program import ConnectionInfo, StepProgram
 
@@ -14,7 +14,7 @@ def is_quiet(program: StepProgram, connection: ConnectionInfo) -> bool:
     if connection.kind != "dense":
         return False
     owner = next((p for p in program.populations if p.id == connection.source), None)
-    if owner is None or owner.model != Relay() or program.buffers[connection.source_buffer].kind != "values":
+    if owner is None or owner.model not in (Relay(), Quotient()) or program.buffers[connection.source_buffer].kind != "values":
         return False
     feeding = [op for op in program.forward if getattr(op, "target", None) in owner.ports]
     sums = [op for op in feeding if not isinstance(op, Fill)]

@@ -218,7 +218,9 @@ class _Kinds:
         match self.graph.operation(name):
             case Input(kind=kind):
                 return kind
-            case Population(model=model):
+            case Population(model=model) as population:
+                if population.before(port).any():
+                    return "values"  # late edges read that before the first step
                 values, binary = _final_values(model)
                 value = values.get(port)
                 if isinstance(value, Symbol) and value.name in model.inputs:

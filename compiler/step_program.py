@@ -97,6 +97,12 @@ class PopulationInfo:
     ports: tuple[str, ...]
     output_buffers: Mapping[str, str]
 
+    @property
+    def before(self) -> dict[str, Array]:
+        """What delayed connections read before the first step, by output buffer, where it is not 0: a state's own initial values."""
+        states = {self.kernel.labels[s]: value for s, value in zip(self.kernel.states, self.initial, strict=True)}
+        return {buffer: states[port] for port, buffer in self.output_buffers.items() if port in states and states[port].any()}
+
 
 @dataclass(frozen=True, eq=False)
 class ConnectionInfo:

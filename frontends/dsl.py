@@ -94,7 +94,7 @@ class Network:
         parameters
             Values other than the model's own: a number, or an array with one a neuron.
         initial
-            Initial states other than the model's own, likewise.
+            Initial states other than the model's own, likewise. A delayed connection that reads a state reads these before the first step.
         surrogate
             Derivative of the spike; None takes the one given to :func:`snnc.compile`.
 

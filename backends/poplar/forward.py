@@ -93,6 +93,7 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
     masks, sent = _sent(net, assembly, population, step, fields)
     records = _records(net, assembly, population, step, fields)
     results = [s["value"] for s in [*stores, *sent]] + [f"o{o}" for o in masks] + [r["value"] for r in records]
+    results += [r["first"] for r in records if r["first"] is not None]
     near = [o for o in masks if net.stores[step.outputs[o]].near]
     results += [argument_name(kernel.outputs[o]) for o in near]
     code = needed(with_arguments(kernel, [kernel.outputs[o] for o in near]), results)
@@ -227,10 +228,32 @@ def _records(net: Network, assembly: Assembly, population: PopulationInfo, step:
         assembly.tensor(
             "RECORD", output.record, f"{{STEPS, BATCH, {n}}}", f"{cells}.all", f"order_of_records({population.id}, STEPS, BATCH)", False
         )
-        delay, place = output.source.delay, f"record{index}[(static_cast<unsigned long>(s) * steps + t) * count + c]"
-        before = [f"if (t < {delay})\n        {store(place, ZERO)}"] if delay else []
-        records.append({"index": index, "delay": delay, "value": f"o{step.outputs.index(output.source.buffer)}", "before": before})
+        delay, buffer = output.source.delay, output.source.buffer
+        first = _first_value(population, buffer) if delay else None
+        records.append(
+            {
+                "index": index,
+                "delay": delay,
+                "value": f"o{step.outputs.index(buffer)}",
+                "first": first,
+                "before": _before_record(f"record{index}", delay, first) if delay else [],
+            }
+        )
     return records
+
+
+def _first_value(population: PopulationInfo, buffer: str) -> str | None:
+    """The symbol of what an output is before the first step, where it is a state."""
+    port = next(label for label, name in population.output_buffers.items() if name == buffer)
+    return next((f"{s}_prev" for s in population.kernel.states if population.kernel.labels[s] == port), None)
+
+
+def _before_record(record: str, delay: int, first: str | None) -> list[str]:
+    """Statements that write the steps of a late output which nothing is computed for: what a state was at the start, or 0."""
+    place = record + "[(static_cast<unsigned long>(s) * steps + {}) * count + c]"
+    if first is None:
+        return [f"if (t < {delay})\n        {store(place.format('t'), ZERO)}"]
+    return [f"for (int d = 0; t == 0 && d < {delay} && d < steps; ++d)\n        {store(place.format('d'), first)}"]
 
 
 def _add_gather(net: Network, assembly: Assembly, population: PopulationInfo) -> None:

@@ -47,6 +47,8 @@ def initial_values(net: Network) -> dict[str, Array]:
         shape = (net.plan.batch, net.neurons[population.id])
         for buffer, value in zip(net.step(population.id).states, population.initial, strict=True):
             found[f"{buffer}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), shape)
+        for buffer in sorted(net.initial_outputs & population.before.keys()):
+            found[f"{buffer}_initial"] = np.broadcast_to(population.before[buffer].reshape(-1), shape)
     if net.training and net.program.optimizer is not None:
         found["lr"] = np.array([net.program.optimizer.lr], dtype=np.float32)
     return found

@@ -91,6 +91,8 @@ class Operation:
             shape = (self.net.neurons[population.id],)
             for buffer, value in zip(self.net.step(population.id).states, population.initial, strict=True):
                 found[f"{buffer}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), shape)
+            for buffer in sorted(self.net.initial_outputs & population.before.keys()):
+                found[f"{buffer}_initial"] = np.broadcast_to(population.before[buffer].reshape(-1), shape)
         return found
 
     @cached_property

@@ -58,6 +58,8 @@ class Memory:
                 given = initial.get((info.id, state))
                 first = value.reshape(-1) if given is None else np.reshape(given, (self.batch, -1))
                 self.arrays[f"{info.id}_{state}"][0] = first
+            for buffer, value in info.before.items():
+                self.before[buffer] = np.broadcast_to(value.reshape(-1), self.arrays[buffer][0].shape).astype(self.dtype)
             for buffer in info.output_buffers.values():
                 if (info.id, buffer) in initial:
                     self.before[buffer] = np.reshape(initial[info.id, buffer], (self.batch, -1)).astype(self.dtype)

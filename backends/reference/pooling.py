@@ -16,7 +16,7 @@ from snnc.compiler.windows import Windows
 def pool(x: Array, windows: Windows, kind: PoolKind, count_padding: bool) -> Array:
     """Pool [B, channels * size]; the result is [B, channels * output]."""
     taps = _taps(x, windows, kind)
-    pooled: Array = taps.max(axis=-1) if kind == "max" else taps.sum(axis=-1)
+    pooled: Array = taps.max(axis=-1) if kind == "max" else _summed(taps)
     if kind == "average":
         pooled = pooled / _divisors(windows, count_padding, x)
     return pooled.reshape(len(x), -1)
@@ -39,6 +39,12 @@ def _taps(x: Array, windows: Windows, kind: PoolKind) -> Array:
     return view.reshape(*view.shape[: 2 + len(windows.size)], -1)
 
 
+def _summed(values: Array) -> Array:
+    """Add up the last axis from its front, as the programs do; NumPy's own sum goes by pairs."""
+    found: Array = functools.reduce(np.add, np.moveaxis(values, -1, 0))
+    return found
+
+
 def _divisors(windows: Windows, count_padding: bool, like: Array) -> Array:
     return functools.reduce(np.multiply.outer, windows.taps_inside(count_padding)).astype(like.dtype)
 
@@ -52,7 +58,7 @@ def _first_maximum(values: Array) -> Array:
 def reduce(x: Array, shape: Shape, axes: tuple[int, ...], kind: ReduceKind) -> Array:
     """Sum, mean or maximum of [B, *shape], flattened, over `axes`; the result is [B, rest]."""
     values = _rest_and_reduced(x, shape, axes)
-    reduced: Array = values.max(axis=-1) if kind == "max" else values.sum(axis=-1)
+    reduced: Array = values.max(axis=-1) if kind == "max" else _summed(values)
     return reduced / values.shape[-1] if kind == "mean" else reduced
 
 

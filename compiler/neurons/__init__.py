@@ -13,7 +13,7 @@ from snnc.compiler.neurons.integrators import LI, I
 from snnc.compiler.neurons.lapicque import Lapicque
 from snnc.compiler.neurons.lif import IF, LIF
 from snnc.compiler.neurons.slstm import SLSTM
-from snnc.compiler.neurons.stateless import Identity, Relay, Threshold
+from snnc.compiler.neurons.stateless import Identity, Quotient, Relay, Threshold
 
 LIBRARY: Final[tuple[Callable[[], NeuronModel], ...]] = (
     IF,
@@ -27,8 +27,9 @@ LIBRARY: Final[tuple[Callable[[], NeuronModel], ...]] = (
     SLSTM,
     Identity,
     Relay,
+    Quotient,
     Threshold,
 )
 """Every neuron of the library, in the order of the documentation."""
 
-__all__ = ["ALIF", "IF", "LI", "LIBRARY", "LIF", "SLSTM", "Alpha", "CubaLIF", "I", "Identity", "Lapicque", "Relay", "Threshold"]
+__all__ = ["ALIF", "IF", "LI", "LIBRARY", "LIF", "SLSTM", "Alpha", "CubaLIF", "I", "Identity", "Lapicque", "Quotient", "Relay", "Threshold"]

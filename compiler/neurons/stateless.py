@@ -15,6 +15,11 @@ def Relay() -> NeuronModel:  # noqa: N802 - named like the neurons
     return neuron("Relay", equations="y = i", output="y")
 
 
+def Quotient(divisor: float = 1.0) -> NeuronModel:  # noqa: N802 - named like the neurons
+    """Divide what arrives and hand it on in the same step, ``y = i / divisor``: what stands after the sum of an average."""
+    return neuron("Quotient", params={"divisor": divisor}, equations="y = i / divisor", output="y")
+
+
 def Threshold(threshold: float = 1.0, *, strict: bool = True) -> NeuronModel:  # noqa: N802 - named like the neurons
     """Fire where the current is above `threshold`: ``s = H(i - threshold)`` (NIR's Threshold)."""
     return neuron("Threshold", params={"threshold": threshold}, equations=f"s = {'spike' if strict else 'spike_ge'}(i - threshold)")

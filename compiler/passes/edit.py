@@ -36,8 +36,10 @@ def fresh_name(graph: Graph, wanted: str) -> str:
 
 
 def has_initial_value(graph: Graph, edge: Edge) -> bool:
-    """Tell whether a caller may set what `edge`'s source shows before the first step, so that two delays do not simply add up."""
-    return any(ref.node == edge.source and ref.name == edge.source_port for ref in graph.state_inputs.values())
+    """Tell whether `edge`'s source may show anything but 0 before the first step, as states do, so that two delays do not simply add up."""
+    source = graph.operation(edge.source)
+    state = isinstance(source, Population) and edge.source_port in source.model.states
+    return state or any(ref.node == edge.source and ref.name == edge.source_port for ref in graph.state_inputs.values())
 
 
 def can_bypass(graph: Graph, name: str, ports: PortMap) -> bool:

@@ -8,6 +8,7 @@ from typing import Final, Protocol
 from snnc.compiler.errors import UnknownPassError
 from snnc.compiler.graph import Graph
 from snnc.compiler.passes.dissolve_add import DissolveAdd
+from snnc.compiler.passes.divide_averages import DivideAverages
 from snnc.compiler.passes.drop_flatten import DropFlatten
 from snnc.compiler.passes.materialise_relays import MaterialiseRelays
 from snnc.compiler.passes.merge_linear import MergeLinear
@@ -27,7 +28,7 @@ class Pass(Protocol):
         ...
 
 
-DEFAULT_FLOW: Final[tuple[Pass, ...]] = (DropFlatten(), MergeLinear(), DissolveAdd(), MaterialiseRelays())
+DEFAULT_FLOW: Final[tuple[Pass, ...]] = (DropFlatten(), MergeLinear(), DissolveAdd(), DivideAverages(), MaterialiseRelays())
 """What every graph goes through before it is lowered."""
 
 

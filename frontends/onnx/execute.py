@@ -61,7 +61,7 @@ class Runner:
         self._shapes = {key: port.shape for key, port in port_map(graph).items()}
         self._given = {(r.node, r.name): given[n] for n, r in graph.state_inputs.items() if n in given}
         self._states = {n: self._start(n, p) for n, p in graph.of_type(Population)}
-        self._before: dict[tuple[str, str, int], Array] = {}
+        self._before = {(n, s): p.before(s) for n, p in graph.of_type(Population) for s in p.model.states}
         self._history: list[dict[Key, Array]] = []
         self._depth = max((e.delay for e in graph.edges), default=0)
         late = {(e.source, e.source_port) for e in graph.edges if e.delay}
@@ -108,16 +108,16 @@ class Runner:
         shape = (self._batch, *self._shapes[key])
         if key in self._given:
             return self._given[key].reshape(shape)
-        return np.zeros(shape)
+        return np.broadcast_to(self._before.get(key, np.zeros(())), shape)
 
     def _start(self, name: str, p: Population) -> dict[str, Array]:
         shape = (self._batch, *p.shape)
         found: dict[str, Array] = {}
-        for state, default in p.model.states.items():
+        for state in p.model.states:
             if (name, state) in self._given:
                 found[state] = self._given[name, state].reshape(shape)
             else:
-                found[state] = np.broadcast_to(np.asarray(p.initial.get(state, default), np.float64), shape)
+                found[state] = np.broadcast_to(np.asarray(p.before(state), np.float64), shape)
         return found
 
     def _population(self, name: str, p: Population, sums: Mapping[str, Array], now: dict[Key, Array]) -> None:

@@ -117,7 +117,9 @@ class Step:
         """Hand every delay line on by one step."""
         for key, line in self.lines.items():
             if line:
-                start = self.starts.get(key) or self._expanded(np.zeros(()), line[0].shape, f"{key[0]}.{key[1]}.start")
+                operation = self.graph.operation(key[0])
+                first = operation.before(key[1]) if isinstance(operation, Population) else np.zeros(())
+                start = self.starts.get(key) or self._expanded(first, line[0].shape, f"{key[0]}.{key[1]}.start")
             source = self.values[key]
             for late in line:
                 result = self.body.node("Identity", source.name, wanted=f"{late.name}_next")
@@ -142,8 +144,8 @@ class Step:
         found = self._equations(name, population, scope) if neuron is None else self._call(name, neuron, population, scope)
         for target, value in found.items():
             self.values[name, target] = value if value.full else self._spread(value, shape)
-        for state, default in model.states.items():
-            first = np.asarray(population.initial.get(state, default))
+        for state in model.states:
+            first = population.before(state)
             start = self.starts.get((name, state)) or self._expanded(first, shape, f"{name}.{state}.start", (name, f"initial.{state}"))
             result = self.body.node("Identity", self.values[name, state].name, wanted=f"{name}.{state}_next")
             self.carried.append(Carried(states[state].name, start, result, shape))

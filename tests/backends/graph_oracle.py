@@ -143,7 +143,11 @@ class TorchGraph(torch.nn.Module):
     def _read(self, edge, t, history, initial):
         if t >= edge.delay:
             return history[edge.source, edge.source_port][t - edge.delay]
+        population = self.graph.operation(edge.source)
         zeros = torch.zeros(self.batch, *self.ports[edge.source, edge.source_port].shape, dtype=self.dtype)
+        if isinstance(population, Population) and edge.source_port in population.model.states:
+            first = population.initial.get(edge.source_port, population.model.states[edge.source_port])
+            zeros = zeros + torch.tensor(np.asarray(first), dtype=self.dtype)
         return initial.get((edge.source, edge.source_port, "port"), zeros)
 
     def _arrivals(self, name, t, history, initial, port=None):

@@ -1,0 +1,64 @@
+"""An average becomes a sum and, after it, one division: as frameworks compute it, and with the same bits on every backend."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.graph import Array, Edge, Graph, Pool, Population, Reduce, Shape
+from snnc.compiler.neurons import Quotient
+from snnc.compiler.passes.edit import add_edge, fresh_name, replace_operation
+from snnc.compiler.shapes import port_map, reduced_axes
+from snnc.compiler.windows import windows_of
+
+_Average: TypeAlias = Pool | Reduce
+
+
+@dataclass(frozen=True)
+class DivideAverages:
+    """Take averages over windows and axes apart, unless every count is a power of two.
+
+    Backends add up weighted values, ``x / 3 + y / 3 + z / 3``, which rounds otherwise than ``(x + y + z) / 3``; at a threshold that is a
+    spike. A power of two rounds nowhere, and stays as it is.
+    """
+
+    name: ClassVar[str] = "divide-averages"
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the graph with sums in place of such averages."""
+        graph = graph.copy()
+        ports = port_map(graph)
+        for name, operation in list(graph.of_type(Pool, Reduce)):
+            (before,) = graph.incoming(name)
+            counts = _counts(name, operation, ports[before.source, before.source_port].shape)
+            if counts is not None and np.any(np.frexp(counts)[0] != 0.5):
+                _take_apart(graph, name, operation, np.broadcast_to(counts, ports[name, "out"].shape))
+        return graph
+
+
+def _counts(name: str, operation: _Average, shape: Shape) -> Array | None:
+    """What an average of values of `shape` divides by; None where it is none."""
+    match operation:
+        case Pool(kind="average"):
+            return functools.reduce(np.multiply.outer, windows_of(name, operation, shape).taps_inside(operation.count_padding))
+        case Reduce(kind="mean"):
+            return np.asarray(math.prod(shape[a] for a in reduced_axes(name, operation, shape)))
+    return None
+
+
+def _take_apart(graph: Graph, name: str, operation: _Average, counts: Array) -> None:
+    after = graph.outgoing(name)
+    graph.nx.remove_edges_from(list(graph.nx.out_edges(name, keys=True)))
+    replace_operation(graph, name, replace(operation, kind="sum"))
+    same = bool((counts == counts.reshape(-1)[0]).all())
+    divisor = counts.reshape(-1)[0] if same else counts
+    model = Quotient()
+    parameters = {"divisor": np.asarray(divisor, np.float32)}
+    divided = graph.add(fresh_name(graph, f"{name}.average"), Population(model, counts.shape, parameters))
+    add_edge(graph, Edge(name, divided, "out", model.inputs[0]))
+    for edge in after:
+        add_edge(graph, replace(edge, source=divided, source_port=model.outputs[0]))
