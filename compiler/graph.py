@@ -7,7 +7,8 @@
               | Slice | Pad | Population | Output
 
 An edge of delay 0 is read in the same step, of delay d at d steps later (before step d it reads the initial value:
-of a state's port what the population declares or the caller gives for that state, 0 of any other). Edges that meet at one port of a Population or of Add are summed.
+of a state's port what the population declares or the caller gives for that state, 0 of any other). Edges that meet at
+one port of a Population or of Add are summed.
 Shapes are those of one sample at one step: neither batch nor time is in them.
 """
 
