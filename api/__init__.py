@@ -1,6 +1,6 @@
 """snnc: a graph compiler for spiking neural networks.
 
-Everything a program needs is here; names are imported when they are first used, so that ``import snnc`` costs nothing.
+Everything a program needs is here, and ``__version__``; names are imported when they are first used, so that ``import snnc`` costs nothing.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    __version__: str
     from snnc.backends.events import Events as Events
     from snnc.compiler.errors import SnncError as SnncError
     from snnc.compiler.graph import Graph as Graph
@@ -127,6 +128,10 @@ __all__ = sorted(_HOMES)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("snnc")
     if name not in _HOMES:
         raise AttributeError(f"module 'snnc' has no attribute {name!r}")
     module, _, attribute = _HOMES[name].partition(":")
@@ -134,4 +139,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *_HOMES, "__version__"})

@@ -12,6 +12,7 @@ from typing import Final
 
 import typer
 
+import snnc
 from snnc.commands.bench import bench
 from snnc.commands.check import check
 from snnc.commands.compile import compile_
@@ -98,9 +99,7 @@ def make_app() -> typer.Typer:
 def _version(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
     """Compile spiking neural networks for machines made of many small processors with local memory."""
     if version:
-        from importlib.metadata import version as version_of
-
-        print(f"snnc {version_of('snnc')}")
+        print(f"snnc {snnc.__version__}")
         raise typer.Exit
 
 

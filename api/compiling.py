@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +21,7 @@ from snnc.compiler.optimizers import Optimizer
 from snnc.compiler.plan import Mode, Overlap, Precision, Recompute, Streaming
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.surrogate import Surrogate
+from snnc.compiler.temporary import HeldFolder
 from snnc.data import read_arrays
 from snnc.errors import ModelFormatError
 from snnc.frontends.dsl import Network
@@ -201,15 +199,15 @@ def open_graph(graph: Graph, chosen: Options, calibrate: Data | None = None) -> 
     compiled = _compiled(graph, chosen, calibrate)
     if chosen.target == REFERENCE:
         return Session(open_engine_of(compiled, None), compiled)
-    above = Path(tempfile.mkdtemp(prefix="snnc-"))
+    held = HeldFolder()
     try:
-        write_project(compiled, above / "project")
-        compiled = released(compiled, above / "project")
-        engine = open_engine_of(compiled, above / "project")
+        folder = held.path / "project"
+        write_project(compiled, folder)
+        compiled = released(compiled, folder)
+        return Session(open_engine_of(compiled, folder), compiled, folder, on_close=held.close)
     except BaseException:
-        shutil.rmtree(above, ignore_errors=True)
+        held.close()
         raise
-    return Session(engine, compiled, above / "project", on_close=partial(shutil.rmtree, above, ignore_errors=True))
 
 
 def compile_to_folder(graph: Graph, chosen: Options, folder: Path, data: Path | Data | None = None) -> Compiled:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.compiler.graph import Graph
+from snnc.compiler.temporary import temporary_folder
 from snnc.compiling import as_graph
 from snnc.data import read_arrays
 from snnc.errors import OptionValueError
@@ -68,7 +68,7 @@ def ann2snn(
         return _converted(Path(model), arrays, labels=labels, steps=steps, percentile=percentile)
     from snnc.frontends.torch_modules import export_evaluated
 
-    with tempfile.TemporaryDirectory(prefix="snnc-") as folder:
+    with temporary_folder() as folder:
         file = export_evaluated(model, {name: np.asarray(a)[:1] for name, a in arrays.items()}, Path(folder))
         return convert_file(file, arrays, labels=labels, steps=steps, percentile=percentile)
 

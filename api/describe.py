@@ -8,6 +8,7 @@ from typing import Any, Final
 import networkx as nx
 import numpy as np
 
+from snnc.compiler.dataflow_order import in_dataflow_order
 from snnc.compiler.graph import WEIGHTED, Array, Conv, Graph, Input, Linear, OneToOne, Operation, Output, Pool, Population, Scale, Sparse
 from snnc.compiler.surrogate import Surrogate
 from snnc.understanding.layers import rows
@@ -41,6 +42,7 @@ def describe(graph: Graph, *, measured: Measured | None = None, surrogate: Surro
     surrogate
         The compile option, where one was given.
     """
+    graph = in_dataflow_order(graph)
     table = rows(graph, measured)
     firings = {name: firing(population) for name, population in graph.of_type(Population)}
     return {

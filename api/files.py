@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from snnc.backends.project import umask
+from snnc.compiler.temporary import temporary_file
 from snnc.errors import OutputFileError
 
 
@@ -27,19 +27,13 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
             with path.open("wb") as device:
                 yield device
             return
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with temporary_file(path) as (handle, beside):
+            with os.fdopen(handle, "wb", closefd=False) as stream:
+                yield stream
+            beside.chmod(0o666 & ~umask())
+            beside.replace(path)
     except OSError as error:
         raise OutputFileError(f"{str(path)!r} cannot be written: {_reason(error)}.") from None
-    beside = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-        beside.chmod(0o666 & ~umask())
-        beside.replace(path)
-    except OSError as error:
-        raise OutputFileError(f"{str(path)!r} cannot be written: {_reason(error)}.") from None
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _reason(error: OSError) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from snnc.backends.cpu.engine import threads_of
 from snnc.backends.cpu.memory import predicted_bytes, segment_for
 from snnc.compiler.graph import Graph
+from snnc.compiler.temporary import temporary_folder
 from snnc.compiling import compile_to_folder
 from snnc.options import Options
 from snnc.target_kinds import CPU
@@ -58,7 +58,7 @@ def estimate_memory(graph: Graph, chosen: Options) -> MemoryEstimate:
     MemoryNeededError
         No distance of checkpoints stays within the bound.
     """
-    with tempfile.TemporaryDirectory(prefix="snnc-estimate-") as above:
+    with temporary_folder("snnc-estimate-") as above:
         compile_to_folder(graph, chosen, Path(above) / "project")
         description = json.loads((Path(above) / "project" / "project.json").read_text(encoding="utf-8"))
     steps, batch, training = description["steps"], description["batch"], description["training"]

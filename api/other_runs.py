@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 
 from snnc.compiler.graph import Array, Graph, Input, Layout, Output, Population
 from snnc.compiler.shapes import port_map
+from snnc.compiler.temporary import temporary_folder
 from snnc.frontends.onnx.bind import fingerprint
 from snnc.frontends.onnx.errors import NotGenericError, OnnxError
 from snnc.frontends.onnx.load import read_onnx
@@ -122,7 +122,7 @@ def run_graph(graph: Graph, request: Request) -> Other:
     wide, names = watched(graph, [(p.population, p.port) for p in ports])
     if wide.steps is None:
         wide.steps = steps
-    with tempfile.TemporaryDirectory(prefix="snnc-") as folder:
+    with temporary_folder() as folder:
         write_onnx(wide, Path(folder) / "model.onnx")
         found = RuntimeModel(Path(folder) / "model.onnx", wide).run(arrays, batch)
     hidden = [of_arrays(p.population, p.port, p.fires, found[names[p.population, p.port]], RUNTIME) for p in ports]

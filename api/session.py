@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from snnc.backends.events import Given, densely
 from snnc.backends.history import History, Progress
 from snnc.backends.session import Input
 from snnc.compiler.graph import Graph
+from snnc.compiler.graph_text import graph_html, graph_text, plain
 from snnc.compiler.parts import wholes
 from snnc.compiler.plan import Plan
 from snnc.errors import FilledBufferError, OutputFileError, ProjectFolderError, RecordingError
@@ -196,7 +198,23 @@ class Session(session.Session):
             self._on_close = None
 
     def __repr__(self) -> str:
-        return f"Session({self.program.name!r}, target={self.options.target!r})"
+        head, _, layers = graph_text(self.graph, "Session").partition("\n")
+        return "\n".join([head, f"  {self._how()}", *([layers] if layers else [])])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return f"<div>{escape(self._how())}</div>{graph_html(self.graph, 'Session')}"
+
+    def _how(self) -> str:
+        """Say what it was compiled for: ``target gc200, 100 steps, batch 64, trains by Adam``."""
+        chosen = self.options
+        steps = self.program.steps or self.engine.steps
+        batch = self.engine.batch or chosen.batch
+        trains = "" if chosen.loss is None else f", trains {type(chosen.loss).__name__} by {type(self.program.optimizer).__name__}"
+        return (
+            f"target {plain(chosen.target)}, {'any number of' if steps is None else format(steps, ',')} steps, "
+            f"batch {'any' if batch is None else format(batch, ',')}{trains}{', closed' if self._closed else ''}"
+        )
 
 
 def arrays_for(session: Session, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[dict[str, npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]:

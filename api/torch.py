@@ -5,43 +5,37 @@ Needs the extra ``snnc[torch]``.
 
 from __future__ import annotations
 
+import math
 import os
-import shutil
-import tempfile
 import threading
-import weakref
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import torch
 
-from snnc.backends.cpu.adjoint import GivenAdjoint, with_input_gradients
-from snnc.backends.cpu.emit import emit_cpu
-from snnc.backends.cpu.engine import open_engine as open_cpu
-from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.engine import CudaEngine
-from snnc.backends.cuda.engine import open_engine as open_cuda
 from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.backends.errors import TorchTensorError, UnknownNameError
 from snnc.backends.events import Events
-from snnc.backends.segmented_engine import SegmentedEngine
-from snnc.compiler.graph import Kind, Output
-from snnc.compiler.lower import lower
-from snnc.compiler.optimizers import SGD
+from snnc.compiler.graph import Kind
+from snnc.compiler.graph_text import headline
 from snnc.compiler.plan import Precision
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiling import Model, as_graph
-from snnc.errors import OptionConflictError, OptionValueError
-from snnc.options import Options
+from snnc.errors import OptionConflictError
 from snnc.options import options as make_options
 from snnc.target_kinds import CPU, CUDA
+from snnc.torch_program import Adjoined, Recipe, adjoined, chosen_outputs, opened
 
 Input: TypeAlias = "torch.Tensor | Events"
 """What the module takes for an input: [T, B, *shape]."""
+
+
+_BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder")
+"""What a module makes of its recipe."""
 
 
 class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
@@ -53,6 +47,8 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     torch's current stream and without the host waiting. A number in an input of spikes that is neither 0 nor 1 makes the output NaN
     there, and is told at a later forward pass.
 
+    Modules can be copied, pickled and given to other processes: a copy builds its program when it first runs.
+
     Parameters
     ----------
     model
@@ -60,7 +56,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     target
         ``"cpu"`` or ``"cuda"``.
     output
-        Which output, where there are several.
+        Which output, or which ones in which order; by default all. Of one, :meth:`forward` returns a tensor, of several a tuple.
     surrogate, gradient_window, steps, dt, input_kind, memory, threads, truncate, precision
         As for :func:`snnc.compile`.
     input_gradients
@@ -87,7 +83,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         model: Model,
         *,
         target: str = CPU,
-        output: str | None = None,
+        output: str | Sequence[str] | None = None,
         surrogate: str | Surrogate | None = None,
         gradient_window: str | float | tuple[float, float] | None = None,
         steps: int | None = None,
@@ -115,36 +111,22 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         if input_gradients and input_kind == "spikes":
             raise OptionConflictError("input_gradients takes inputs of values, and input_kind is 'spikes'; leave one of them out.")
         graph = as_graph(model, dt=dt, input_kind="values" if input_gradients else input_kind, steps=steps)
-        outputs = [name for name, _ in graph.of_type(Output)]
-        if output is None and len(outputs) > 1:
-            raise UnknownNameError(f"{graph.name!r} has the outputs {', '.join(outputs)}; name the one that the module returns.")
-        relays: dict[str, str] = {}
-        if input_gradients:
-            graph, relays = with_input_gradients(graph)
-        self.program: StepProgram = lower(
-            graph,
-            loss=GivenAdjoint(tuple(relays.values())),
-            loss_output=output or outputs[0],
-            optimizer=SGD(0.0),
-            surrogate=options.surrogate,
-            gradient_window=options.gradient_window,
-            steps=steps,
-            truncate=options.truncate,
-        )
-        on_device = target == CUDA and not os.environ.get(CHECK_ON_HOST)
-        self._device = torch.device("cuda", torch.cuda.current_device()) if on_device else torch.device("cpu")
-        self._engine = _opened(self, options)
-        ids = {p.label: p.id for p in self.program.populations}
-        self._input_adjoints = {i.id: f"d_{ids[relays[i.label]]}" for i in self.program.inputs if i.label in relays}
-        self._output = next(o for o in self.program.outputs if o.id == self.program.loss_output)
-        self._lock = threading.Lock()
-        self._runs = 0
-        self._places: dict[str, tuple[torch.nn.Module, str]] = {}
-        """Where each parameter of the program is kept."""
-        behind = {ids[relay] for relay in relays.values()}
-        self._own_parameters({c.weight for c in self.program.connections if c.target in behind})
+        self._recipe = Recipe(graph, options, chosen_outputs(graph, output), input_gradients)
+        self._prepare()
+        self._open()
+        self._own_parameters()
 
-    def forward(self, inputs: Input | Mapping[str, Input]) -> torch.Tensor:
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the outputs that :meth:`forward` returns, in its order."""
+        return self._recipe.outputs
+
+    @property
+    def program(self) -> StepProgram:
+        """What runs."""
+        return self._adjoined.program
+
+    def forward(self, inputs: Input | Mapping[str, Input]) -> torch.Tensor | tuple[torch.Tensor, ...]:
         """Run a sequence from the initial states.
 
         Parameters
@@ -154,8 +136,8 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
 
         Returns
         -------
-        torch.Tensor
-            The output at every step, [T, B, *shape].
+        torch.Tensor, or tuple of them
+            The output at every step, [T, B, *shape]; of several outputs a tuple, in the order of `outputs`.
 
         Raises
         ------
@@ -165,11 +147,52 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         given = self._given(inputs)
         order = list(given)
         tensors: list[Any] = [given[name] if isinstance(given[name], torch.Tensor) else None for name in order]
-        if any(t is not None and t.requires_grad for t in tensors) and torch.is_grad_enabled() and not self._input_adjoints:
+        if any(t is not None and t.requires_grad for t in tensors) and torch.is_grad_enabled() and not self._adjoined.input_adjoints:
             raise TorchTensorError("an input asks for its gradient; give input_gradients=True when the module is made.")
         values = [getattr(module, name) for module, name in self._places.values()]
         found: torch.Tensor = _Sequence.apply(self, given, *tensors, *values)
-        return found
+        if len(self.outputs) == 1:
+            return found
+        shapes = self._adjoined.shapes
+        parts = found.split([math.prod(shape) for shape in shapes], dim=2)
+        return tuple(part.reshape(*found.shape[:2], *shape) for part, shape in zip(parts, shapes, strict=True))
+
+    def extra_repr(self) -> str:
+        """What ``repr`` shows beside the layers."""
+        return f"{headline(self._recipe.graph)}, target={self._recipe.options.target!r}, outputs={self.outputs!r}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What copies and pickles hold: network, options and weights; the program is built anew where it is used."""
+        kept = {name: value for name, value in self.__dict__.items() if name not in _BUILT}
+        return kept | {"_recipe": self._recipe.to_state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._recipe = Recipe.from_state(state["_recipe"])
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Set up what is not pickled, but for the engine."""
+        self._adjoined: Adjoined = adjoined(self._recipe)
+        on_device = self._recipe.options.target == CUDA and not os.environ.get(CHECK_ON_HOST)
+        self._device = torch.device("cuda", torch.cuda.current_device()) if on_device else torch.device("cpu")
+        self._places: dict[str, tuple[torch.nn.Module, str]] = {}
+        """Where each parameter of the program is kept."""
+        for name, parameter in self.program.parameters.items():
+            if name not in self._adjoined.hidden:
+                above, _, last = parameter.label.rpartition(".")
+                above = above.replace(".", "_")
+                if above and above not in self._modules:
+                    self.add_module(above, torch.nn.Module())
+                self._places[name] = (self.get_submodule(above), last)
+        self._lock = threading.Lock()
+        self._runs = 0
+        self._process: int | None = None
+        """The one in which the program is open; threads of a program do not live on in a child."""
+
+    def _open(self) -> None:
+        self._engine, self._folder = opened(self.program, self._recipe.options, self._device.index)
+        self._process = os.getpid()
 
     def _given(self, inputs: Input | Mapping[str, Input]) -> dict[str, Input]:
         infos = self.program.inputs
@@ -194,25 +217,15 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             found[info.id] = value
         return found
 
-    def _own_parameters(self, hidden: Collection[str | None]) -> None:
-        """Register the program's parameters but those that are `hidden`, ``layer.weight`` as ``weight`` of a submodule ``layer``."""
+    def _own_parameters(self) -> None:
+        """Register the program's parameters, ``layer.weight`` as ``weight`` of a submodule ``layer``."""
         learned = {step.parameter for step in self.program.update}
-        for name, parameter in self.program.parameters.items():
-            if name in hidden:
-                continue
-            above, _, last = parameter.label.rpartition(".")
-            home: torch.nn.Module = self
-            if above:
-                above = above.replace(".", "_")
-                if above not in self._modules:
-                    self.add_module(above, torch.nn.Module())
-                home = self.get_submodule(above)
-            value = torch.from_numpy(np.array(parameter.value, dtype=np.float32)).to(self._device)
+        for name, (home, last) in self._places.items():
+            value = torch.from_numpy(np.array(self.program.parameters[name].value, dtype=np.float32)).to(self._device)
             if name in learned:
                 home.register_parameter(last, torch.nn.Parameter(value))
             else:
                 home.register_buffer(last, value)
-            self._places[name] = (home, last)
 
     def _run(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Run forward with these parameters; the next :meth:`_go_back` goes back from here."""
@@ -221,16 +234,16 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         self._engine.run_forward({name: v if isinstance(v, Events) else self._read(v) for name, v in given.items()})
         self._runs += 1
         steps, batch = next(iter(given.values())).shape[:2]
-        return self._take(self._output.record, (steps, batch, *self._output.shape))
+        return self._take(self._adjoined.output.record, (steps, batch, *self._adjoined.output.shape))
 
     def _go_back(self, adjoint: torch.Tensor, steps: int, batch: int) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-        self._give(f"d_{self._output.record}", adjoint)
+        self._give(f"d_{self._adjoined.output.record}", adjoint)
         self._engine.run_backward()
         self._runs += 1
         learned = {step.parameter for step in self.program.update}
         gradients = {name: self._take(f"d_{name}", self.program.parameters[name].value.shape) for name in self._places if name in learned}
         shapes = {i.id: (steps, batch, *i.shape) for i in self.program.inputs}
-        return gradients, {name: self._take(tensor, shapes[name]) for name, tensor in self._input_adjoints.items()}
+        return gradients, {name: self._take(tensor, shapes[name]) for name, tensor in self._adjoined.input_adjoints.items()}
 
     def _give(self, name: str, value: torch.Tensor) -> None:
         """Let the program read a tensor where it lies.
@@ -254,7 +267,11 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     @contextmanager
     def _where_torch_is(self) -> Iterator[None]:
         """Let the program run in torch's current stream: a backward pass is in that of its forward pass, in another thread."""
+        if self._process not in (None, os.getpid()):  # a child of fork, such as a worker of a DataLoader
+            self._lock = threading.Lock()
         with self._lock, torch.cuda.device(self._device) if self._device.type == "cuda" else nullcontext():
+            if self._process != os.getpid():
+                self._open()
             if isinstance(self._engine, CudaEngine):
                 self._engine.use_stream(self._stream())
             yield
@@ -288,14 +305,3 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
             gradients, of_inputs = module._go_back(adjoint, adjoint.shape[0], adjoint.shape[1])
         inputs = (of_inputs.get(name) if needed else None for name, needed in zip(given, ctx.needs_input_grad[2:], strict=False))
         return (None, None, *inputs, *(gradients.get(name) for name in module._places))
-
-
-def _opened(owner: Module, options: Options) -> SegmentedEngine:
-    """Build the program in a folder that is deleted with `owner`."""
-    folder = Path(tempfile.mkdtemp(prefix="snnc-torch-"))
-    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
-    if options.target == CPU:
-        return open_cpu(emit_cpu(owner.program, folder / "project", precision=options.precision), options.threads, options.memory)
-    if options.target == CUDA:
-        return open_cuda(emit_cuda(owner.program, folder / "project", precision=options.precision), options.memory, owner._device.index)
-    raise OptionValueError(f"a module runs on the target {CPU!r} or {CUDA!r}, not on {options.target!r}.")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from snnc.compiler.dataflow_order import in_dataflow_order
 from snnc.compiler.graph import Array, Graph, Input, Output, Population
 from snnc.compiler.mapping.errors import TooBigError
 from snnc.compiler.parts import wholes
@@ -121,7 +122,7 @@ def _compared(other: Other, target: str, tolerance: float, seed: int, project: P
     outputs = tuple(compare(name, op, ours[name], other.outputs[name], tolerance) for name, op in other.graph.of_type(Output))
     found = {(o.population, o.port): compare_port(o, ours[names[o.population, o.port]], tolerance) for o in other.hidden}
     layers = []
-    for name, population in other.graph.of_type(Population):
+    for name, population in in_dataflow_order(other.graph).of_type(Population):
         of_layer = [o for o in other.hidden if o.population == name]
         own = [found[name, o.port] for o in of_layer]
         missing = tuple(p.port for p in all_ports(other.graph) if p.population == name and (name, p.port) not in found)

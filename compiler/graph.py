@@ -387,6 +387,17 @@ class Graph:
         other.nx = self.nx.copy()
         return other
 
+    def __repr__(self) -> str:
+        from snnc.compiler.graph_text import graph_text
+
+        return graph_text(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from snnc.compiler.graph_text import graph_html
+
+        return graph_html(self)
+
     def _source_port(self, name: str, port: str) -> str:
         operation = self.operation(name)
         if isinstance(operation, Output):

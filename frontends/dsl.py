@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from snnc.compiler.errors import CycleWithoutDelayError, DuplicateNodeError, InvalidValueError, UnknownNodeError
 from snnc.compiler.graph import Array, Graph, Input, Kind, Output, Population, Readout, Shape, source_ports
+from snnc.compiler.graph_text import graph_html, graph_text
 from snnc.compiler.neuron import NeuronModel
 from snnc.compiler.passes.edit import fresh_name
 from snnc.compiler.sizes import check_size
@@ -280,6 +281,13 @@ class Network:
                 graph.add(label if label not in graph.names else f"{label}_", Output())
                 graph.connect(name, graph.names[-1])
         return graph
+
+    def __repr__(self) -> str:
+        return graph_text(self._graph, "Network")
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return graph_html(self._graph, "Network")
 
     def _node(self, name: str, shape: Shape) -> Node:
         return Node(name, shape, self)

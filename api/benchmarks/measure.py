@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import resource
 import sys
-import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from snnc.compiler.mapping.strategies.baselines import SNNC
 from snnc.compiler.plan import Plan
 from snnc.compiler.target import Target
 from snnc.compiler.targets import load_target
+from snnc.compiler.temporary import temporary_folder
 from snnc.estimating import Estimate
 from snnc.lowering import lowered
 from snnc.options import options
@@ -188,7 +188,7 @@ _KEPT: Final = (
 
 
 def _emit(compiled: Compiled) -> None:
-    with tempfile.TemporaryDirectory(prefix="snnc-bench-") as folder:
+    with temporary_folder("snnc-bench-") as folder:
         write_project(compiled, Path(folder) / "project")
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from snnc.compiler.graph import Edge, Graph, Input, OneToOne, Population
+from snnc.compiler.graph import Concat, Edge, Flatten, Graph, Input, OneToOne, Output, Population
 from snnc.compiler.neurons.stateless import Relay
 from snnc.compiler.passes.edit import fresh_name
 
@@ -59,6 +60,22 @@ def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
     for edge in graph.edges:
         _connect(made, edge, relays)
     return made, relays
+
+
+def with_joined_outputs(graph: Graph, names: Sequence[str]) -> tuple[Graph, str]:
+    """Return `graph` with one output in place of those called `names`: their values at a step one after the other, each as a vector."""
+    made = graph.copy()
+    whole = made.add(fresh_name(made, "outputs"), Concat())
+    for number, name in enumerate(names):
+        (edge,) = graph.incoming(name)
+        flat = made.add(fresh_name(made, f"{name} as a vector"), Flatten())
+        made.connect(edge.source, flat, source_port=edge.source_port, delay=edge.delay)
+        made.connect(flat, whole, target_port=str(number))
+    for name in dict.fromkeys(names):
+        made.nx.remove_node(name)
+    joined = made.add(fresh_name(made, "joined outputs"), Output())
+    made.connect(whole, joined)
+    return made, joined
 
 
 def _connect(made: Graph, edge: Edge, relays: dict[str, str]) -> None:

@@ -12,7 +12,6 @@ import re
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from snnc.backends.emulator.toolchain import (
     machine_id,
     run_compiler,
 )
+from snnc.compiler.temporary import temporary_folder
 
 # Products and sums are rounded one by one, as the instructions that the cost model counts do, whatever the host fuses.
 DEFAULT_FLAGS = "-O2 -ftree-vectorize -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off"
@@ -57,7 +57,7 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
     """
     command = compiler()
     chosen = shlex.split(os.environ.get("SNNC_CODELET_FLAGS", DEFAULT_FLAGS)) + shlex.split(os.environ.get("SNNC_CODELET_EXTRA_FLAGS", ""))
-    with tempfile.TemporaryDirectory(prefix="snnc-codelets-") as folder:
+    with temporary_folder("snnc-codelets-") as folder:
         return _compile(source, portable_copy(source, Path(folder)), library, command, chosen, flags)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import tempfile
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +32,7 @@ from snnc.compiler.graph import (
 from snnc.compiler.neurons import Identity
 from snnc.compiler.shapes import PortMap
 from snnc.compiler.sparse import dense_weight
+from snnc.compiler.temporary import temporary_folder
 from snnc.compiler.verify import verify
 from snnc.frontends.nir.closing import plain_links
 from snnc.frontends.nir.described import describe_nir
@@ -73,8 +73,8 @@ def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
     network, notes = writer.network()
     path = Path(path)
     try:
-        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as beside:
-            temporary = Path(beside) / path.name
+        with temporary_folder(f".{path.name}.", path.parent) as beside:
+            temporary = beside / path.name
             nir.write(temporary, network)
             description = describe_nir(graph, load_nir(temporary), writer.names)
             if description is not None:

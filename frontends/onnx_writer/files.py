@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -13,6 +11,7 @@ import onnx
 from onnx import ModelProto, StringStringEntryProto, TensorProto, checker, helper, numpy_helper
 
 from snnc.compiler.graph import Array
+from snnc.compiler.temporary import HeldFolder
 from snnc.frontends.onnx_writer.errors import CheckerError, OnnxFileError, WeightsTooLargeError
 
 INSIDE: Final = (1 << 31) - (1 << 24)
@@ -36,9 +35,10 @@ def save(model: ModelProto, arrays: Mapping[str, Array], path: Path, inside: int
     outside = sum(a.nbytes for a in arrays.values()) > inside
     data = path.name + ".data"
     try:
-        beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        held = HeldFolder(path.parent, f".{path.name}.")
     except OSError as error:
         raise OnnxFileError(f"{str(path)!r} cannot be written: {(error.strerror or str(error)).lower()}.") from None
+    beside = held.path
     try:
         if outside:
             _write_arrays(model, arrays, beside / data)
@@ -52,7 +52,7 @@ def save(model: ModelProto, arrays: Mapping[str, Array], path: Path, inside: int
     except OSError as error:
         raise OnnxFileError(f"{str(path)!r} cannot be written: {(error.strerror or str(error)).lower()}.") from None
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        held.close()
     return made
 
 

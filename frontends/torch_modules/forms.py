@@ -27,11 +27,14 @@ class Form:
         The network holds its transpose.
     function
         "" where the network holds the numbers themselves, else one of :data:`FUNCTIONS` of them (SpikingJelly's learnable time constants).
+    rows
+        The rows that the network holds where these are not all: the gate of an LSTM cell.
     """
 
     tensor: str
     transposed: bool = False
     function: str = ""
+    rows: tuple[int, int] | None = None
 
     @property
     def parameter(self) -> str:
@@ -75,6 +78,21 @@ def forms(name: str, tensor: Array, value: Array, original: Array | None) -> lis
     ]
 
 
+def blocks(name: str, tensor: Array, value: Array, original: Array | None) -> list[Form]:
+    """Return the blocks of rows of the tensor `name` that `original` equals, such as gates of an LSTM cell; `value` is what it became."""
+    if original is None or original.size < 2 or value.shape != original.shape:
+        return []
+    found = []
+    for transposed in (False, True) if original.ndim == 2 else (False,):
+        laid = original.T if transposed else original
+        rows = len(laid)
+        if tensor.ndim != laid.ndim or tensor.shape[1:] != laid.shape[1:] or len(tensor) == rows or len(tensor) % rows:
+            continue
+        starts = range(0, len(tensor), rows)
+        found += [Form(name, transposed, rows=(k, k + rows)) for k in starts if np.array_equal(tensor[k : k + rows], laid)]
+    return found
+
+
 def _plain(name: str, tensor: Array, value: Array, original: Array | None) -> Form | None:
     squeezed = np.squeeze(tensor).shape
     before = value if original is None else original
@@ -92,11 +110,12 @@ def _plain(name: str, tensor: Array, value: Array, original: Array | None) -> Fo
 
 
 def laid_out(value: Array, form: Form, tensor: Array) -> npt.NDArray[Any] | None:
-    """Return what belongs into the tensor for the network to hold `value`; None where no number does it."""
+    """Return what belongs into the tensor (or its rows) for the network to hold `value`; None where no number does it."""
     if form.function:
         with np.errstate(all="ignore"):
             value = FUNCTIONS[form.function][1](value)
         if not np.isfinite(value).all():
             return None
     laid = value.T if form.transposed else value
+    tensor = tensor if form.rows is None else tensor[slice(*form.rows)]
     return np.broadcast_to(laid.reshape(tensor.shape) if value.size == tensor.size else laid, tensor.shape).astype(tensor.dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.graph import Graph
+from snnc.compiler.temporary import temporary_folder
 from snnc.frontends.onnx.load import load_onnx
 from snnc.frontends.onnx_writer.errors import TorchModuleError
 from snnc.frontends.torch_modules.exporting import Call, argument_names, export, require_torch
@@ -89,7 +89,7 @@ def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None) -> Gra
     began = time.monotonic()
 
     def read(part: Any) -> Graph:
-        with tempfile.TemporaryDirectory(prefix="snnc-") as folder:
+        with temporary_folder() as folder:
             file = Path(folder) / f"{title}.onnx"
             export(Call(sequence_module(part, found, arguments), title, leaves, names, exporters_for(part)), file)
             graph = load_onnx(file, steps=steps)

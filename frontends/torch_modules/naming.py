@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,7 @@ from snnc.compiler.graph import WEIGHTED, Array, Graph, Input, Output, Populatio
 from snnc.compiler.passes.edit import add_edge, replace_operation
 from snnc.frontends.torch_modules.batchnorm import folds
 from snnc.frontends.torch_modules.exporting import require_torch
-from snnc.frontends.torch_modules.forms import Form, forms
+from snnc.frontends.torch_modules.forms import Form, blocks, forms
 from snnc.frontends.torch_modules.states import own_copy
 
 
@@ -57,12 +58,18 @@ def learnable_as_in(graph: Graph, module: Any) -> None:
     for name, layer in graph.of_type(*WEIGHTED):
         if layer.weight is None:
             continue
-        of_frozen, of_trained = (any(forms(n, t, layer.weight, layer.weight) for n, t in tensors.items()) for tensors in (frozen, trained))
+        of_frozen, of_trained = (
+            any(find(n, t, layer.weight, layer.weight) for find in (forms, blocks) for n, t in tensors.items())
+            for tensors in (frozen, trained)
+        )
         if of_frozen and not of_trained:
             replace_operation(graph, name, replace(layer, learnable=False))
+    owners = {name.rpartition(".")[0] for name in arrays(module)}
     for name, population in graph.of_type(Population):
         ours = _parameters(population)
-        found = {p for p, value in ours.items() for n, t in trained.items() if _fits(n, t, p, value)}
+        own = {n: t for n, t in trained.items() if n.rpartition(".")[0] == name}
+        others = {} if name in owners else trained  # a layer of that name says itself what it learns
+        found = {p for p, value in ours.items() for n, t in (own or others).items() if _fits(n, t, p, value)}
         replace_operation(graph, name, replace(population, learnable=population.learnable | found))
 
 
@@ -112,11 +119,15 @@ def _with_names(population: Population, new: Mapping[str, str]) -> Population:
 
 
 def _twins(module: Any) -> list[str]:
-    """Names of parameters that equal one before them, or whose functions do."""
-    seen: dict[Any, str] = {}
+    """Names of parameters that equal a buffer or one before them, or whose functions do."""
+
+    def key_of(tensor: Any) -> tuple[tuple[int, ...], bytes]:
+        return tuple(n for n in tensor.shape if n != 1), tensor.detach().cpu().numpy().tobytes()
+
+    seen = {key_of(buffer): name for name, buffer in module.named_buffers()}
     found = []
     for name, parameter in module.named_parameters():
-        key = (tuple(parameter.shape), parameter.detach().cpu().numpy().tobytes())
+        key = key_of(parameter)
         halfway = name.rpartition(".")[2] == "w" and not parameter.any()  # where a sigmoid and its complement are equal
         if parameter.requires_grad and (key in seen or halfway):
             found.append(name)
@@ -156,7 +167,7 @@ def _names(graph: Graph, tensors: Mapping[str, Array], bases: Mapping[str, Array
 
 
 def _owners(population: Population, tensors: Mapping[str, Array]) -> set[str]:
-    """Layers of the module that hold a parameter of `population`, and none of its names with another value."""
+    """Layers of the module that hold a parameter of `population`, and none of its names with another value; else the only one that does."""
     fits, differs = set(), set()
     for parameter, value in _parameters(population).items():
         for name, tensor in tensors.items():
@@ -165,7 +176,7 @@ def _owners(population: Population, tensors: Mapping[str, Array]) -> set[str]:
                 fits.add(owner)
             elif last == parameter:
                 differs.add(owner)
-    return fits - differs
+    return fits - differs or (fits if len(fits) == 1 else set())
 
 
 def _close(one: Array, other: Array) -> bool:
@@ -176,6 +187,7 @@ def _renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
     if not names:
         return graph
     other = graph.copy()
+    other.assumptions = [re.sub(r"'([^']*)'", lambda quoted: f"'{names.get(quoted[1], quoted[1])}'", text) for text in graph.assumptions]
     other.state_inputs = {k: StateRef(names.get(ref.node, ref.node), ref.name) for k, ref in graph.state_inputs.items()}
     other.nx = nx.MultiDiGraph()
     for name in graph.names:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,8 +12,11 @@ from snnc.compiler.graph import Array, Graph
 from snnc.frontends.onnx_writer.errors import AmbiguousWeightError, TorchModuleError, UnmatchedWeightError
 from snnc.frontends.torch_modules.batchnorm import unfolded
 from snnc.frontends.torch_modules.exporting import require_torch
-from snnc.frontends.torch_modules.forms import Form, forms, laid_out
+from snnc.frontends.torch_modules.forms import Form, blocks, forms, laid_out
 from snnc.frontends.torch_modules.naming import arrays
+
+Place = TypeVar("Place", str, Form)
+"""A tensor of the module by its name, or some of its rows."""
 
 
 def to_torch(trained: Any, module: Any, *, graph: Graph | None = None) -> list[str]:
@@ -20,7 +24,8 @@ def to_torch(trained: Any, module: Any, *, graph: Graph | None = None) -> list[s
 
     Each weight of the network belongs to the parameter (or buffer) of the module that held its value when the module was imported: the
     module must not have changed since. A batch normalisation that was folded into a weight is taken out of it again: the layer gets the
-    weight, and the normalisation's bias what is left (running statistics and ``gamma`` stay). Nothing is written unless everything fits.
+    weight, and the normalisation's bias what is left (running statistics and ``gamma`` stay). The gates of an LSTM cell, which are layers
+    of their own in the network, go back into the rows of the cell's weights. Nothing is written unless everything fits.
 
     Parameters
     ----------
@@ -75,33 +80,63 @@ def _places(module: Any, values: Mapping[str, Array], originals: Mapping[str, Ar
     tensors = arrays(module)
     changed = {k: v for k, v in values.items() if k not in originals or not np.array_equal(originals[k], v)}
     found: dict[str, tuple[str, Array]] = {}
+    parts: dict[Form, tuple[str, Array]] = {}
     done: set[str] = set()
-    for label, value in changed.items():
+    for label in sorted(changed, key=lambda label: label.endswith(".bias")):  # a weight may tell which gate its bias is of
         if label in done:
             continue
-        original = originals.get(label)
-        fitting = [f for name, tensor in tensors.items() for f in forms(name, tensor, value, original)]
-        node, _, last = label.rpartition(".")
-        fitting = [f for f in fitting if f.owner == node and f.parameter == last] or fitting
+        value, node = changed[label], label.rpartition(".")[0]
         whole = unfolded(module, values, originals, node) if not _weight_fits(tensors, values, originals, node) else None
         if whole is not None:
             found |= {name: (label, part.astype(tensors[name].dtype)) for name, part in whole.items()}
             done |= {f"{node}.weight", f"{node}.bias"}
             continue
-        form = _chosen(label, value, fitting, original is not None)
+        form = _form(label, value, originals, tensors)
         new = laid_out(value, form, tensors[form.tensor])
         if new is None:
             raise UnmatchedWeightError(
                 f"training made {label!r} {np.asarray(value).reshape(-1)[0]:g}; the module computes it by a sigmoid of {form.tensor!r}, "
                 "which lies between 0 and 1. Train with a smaller learning rate."
             )
-        if form.tensor in found and not np.array_equal(found[form.tensor][1], new):
-            raise AmbiguousWeightError(
-                f"{found[form.tensor][0]!r} and {label!r} of the network both come from {form.tensor!r}, a shared weight, and training "
-                "made them differ; the module has one place for them."
-            )
-        found[form.tensor] = (label, new)
-    return {name: new for name, (_, new) in found.items()}
+        if form.rows is None:
+            _keep(found, form.tensor, label, new)
+        else:
+            _keep(parts, replace(form, transposed=False), label, new)
+    written = {name: new for name, (_, new) in found.items()}
+    for form, (_, new) in parts.items():
+        written[form.tensor] = written.get(form.tensor, tensors[form.tensor]).copy()
+        written[form.tensor][slice(*(form.rows or (None, None)))] = new
+    return {name: written[name] for name in tensors if name in written}
+
+
+def _keep(found: dict[Place, tuple[str, Array]], place: Place, label: str, new: Array) -> None:
+    if place in found and not np.array_equal(found[place][1], new):
+        tensor = place.tensor if isinstance(place, Form) else place
+        raise AmbiguousWeightError(
+            f"{found[place][0]!r} and {label!r} of the network both come from {tensor!r}, a shared weight, and training "
+            "made them differ; the module has one place for them."
+        )
+    found[place] = (label, new)
+
+
+def _form(label: str, value: Array, originals: Mapping[str, Array], tensors: Mapping[str, Array]) -> Form:
+    """Find the one tensor, or its one block of rows, that a weight is of."""
+    original, (node, _, last) = originals.get(label), label.rpartition(".")
+    fitting = [f for name, tensor in tensors.items() for f in forms(name, tensor, value, original)]
+    fitting = [f for f in fitting if f.owner == node and f.parameter == last] or fitting
+    if not fitting:
+        fitting = [f for name, tensor in tensors.items() for f in blocks(name, tensor, value, original)]
+        fitting = _as_their_weight(fitting, node, originals, tensors) or fitting
+    return _chosen(label, value, fitting, original is not None)
+
+
+def _as_their_weight(fitting: list[Form], node: str, originals: Mapping[str, Array], tensors: Mapping[str, Array]) -> list[Form]:
+    """Keep the biases of the gate that the weight of `node` is of."""
+    weight = originals.get(f"{node}.weight")
+    if weight is None or len(fitting) < 2:
+        return fitting
+    gates = {(f.tensor, f.rows) for name, tensor in tensors.items() for f in blocks(name, tensor, weight, weight)}
+    return [f for f in fitting if (f.tensor.replace("bias", "weight"), f.rows) in gates]
 
 
 def _weight_fits(tensors: Mapping[str, Array], values: Mapping[str, Array], originals: Mapping[str, Array], node: str) -> bool:
@@ -109,7 +144,7 @@ def _weight_fits(tensors: Mapping[str, Array], values: Mapping[str, Array], orig
     label = f"{node}.weight"
     if label not in values or label not in originals:
         return True
-    return any(forms(name, tensor, values[label], originals[label]) for name, tensor in tensors.items())
+    return any(find(name, tensor, values[label], originals[label]) for find in (forms, blocks) for name, tensor in tensors.items())
 
 
 def _chosen(label: str, value: Array, fitting: list[Form], by_value: bool) -> Form:
@@ -125,6 +160,6 @@ def _chosen(label: str, value: Array, fitting: list[Form], by_value: bool) -> Fo
             f"no tensor of the module has {how} of {label!r} {list(value.shape)}; give the module as it was when it was imported "
             "(snnc folds scales into weights: such weights cannot be taken back)."
         )
-    names = ", ".join(repr(f.tensor) for f in fitting)
+    names = ", ".join(repr(f.tensor) if f.rows is None else f"rows {f.rows[0]} to {f.rows[1] - 1} of {f.tensor!r}" for f in fitting)
     advice = "initialise them differently before the import" if by_value else "give the session, or graph=, so that values can tell"
     raise AmbiguousWeightError(f"{label!r} {list(value.shape)} could be {names}, which all have {how}; {advice}.")

@@ -4,10 +4,12 @@ import itertools
 import json
 from pathlib import Path
 
+import nir
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nir_files import lif, linear, write
 from printed_equations import computed
 
 import snnc
@@ -403,3 +405,24 @@ def test_data_that_do_not_fit_are_refused(capsys, tmp_path):
     np.savez(tmp_path / "d.npz", spikes=np.zeros((25, 2, 63), np.float32))
     assert cli.run_command(["check", str(EXAMPLE / "digits.onnx"), "--data", str(tmp_path / "d.npz")]) == 2
     assert "63" in capsys.readouterr().err
+
+
+def test_the_layers_of_a_nir_file_stand_in_the_order_of_its_values_whatever_their_names(tmp_path):
+    nodes = {
+        "input": nir.Input(np.array([2])),
+        "z_first": linear(3, 2),
+        "y_first": lif(3),
+        "delay": nir.Delay(np.full(3, 0.001, np.float32)),
+        "b_second": linear(3, 3),
+        "a_second": lif(3),
+        "0_back": linear(3, 3),
+        "output": nir.Output(np.array([3])),
+    }
+    forward = ["input", "z_first", "y_first", "delay", "b_second", "a_second", "output"]
+    edges = [*itertools.pairwise(forward), ("a_second", "0_back"), ("0_back", "y_first")]
+    found = describe(snnc.load(write(tmp_path / "net.nir", nodes, edges), dt=0.001))
+    order = ["z_first", "y_first", "b_second", "a_second", "0_back"]
+    assert [row["name"] for row in found["table"] if row["name"] in nodes] == ["input", *order]
+    assert [layer["name"] for layer in found["layers"]] == ["y_first", "a_second"]
+    assert [c["name"] for c in found["connections"] if c["name"] in nodes] == ["z_first", "b_second", "0_back"]
+    assert [n for neuron in found["neurons"] for n in neuron["populations"]] == ["y_first", "a_second"]

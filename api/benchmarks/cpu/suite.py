@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -19,6 +18,7 @@ from snnc.benchmarks.cpu.rows import row
 from snnc.benchmarks.cpu.runner import Runner
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.cuda.gpu import used_bytes
+from snnc.compiler.temporary import temporary_folder
 
 TRIALS: Final = 3
 """Turns by which the fastest variant of an engine is found."""
@@ -69,7 +69,7 @@ def measure(
     tuple
         Rows of what was measured, and of what was left out, each with its ``reason``.
     """
-    with tempfile.TemporaryDirectory(prefix="snnc-bench-") as name, ExitStack() as stack:
+    with temporary_folder("snnc-bench-") as name, ExitStack() as stack:
         problem, check = make_problem(workload), make_check(workload)
         loss, activity = loss_and_activity(problem)
         files = Files(Path(name), check, loss)

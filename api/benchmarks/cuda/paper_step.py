@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,6 +26,7 @@ from snnc.benchmarks.nets import SEED, benchmark
 from snnc.compiler.graph import Array
 from snnc.compiler.mapping.published import moving_strokes
 from snnc.compiler.step_program import StepProgram
+from snnc.compiler.temporary import temporary_folder
 
 CHECKED: Final = (6, 2)
 """Steps and samples of the step whose numbers are compared."""
@@ -55,7 +55,7 @@ def step_of(case: Benchmark) -> dict[str, Any]:
     """
     kind, gpu = device_at_hand()
     program = case.program()
-    with tempfile.TemporaryDirectory(prefix="snnc-bench-") as folder:
+    with temporary_folder("snnc-bench-") as folder:
         engine = open_engine(emit_cuda(program, Path(folder) / "project", case.steps, case.batch))
         wrong = [difference(case, program, engine, seed) for seed in range(SEEDS) if seed == 0 or kind == "cuda"]
         if all(wrong):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +12,7 @@ from snnc.benchmarks.cpu.problem import Problem
 from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE, Dense, Workload
 from snnc.compiler.graph import Array
 from snnc.compiler.plan import Precision
+from snnc.compiler.temporary import temporary_folder
 from snnc.compiling import as_graph, compile_to_folder
 from snnc.options import PRECISIONS, options
 
@@ -22,7 +22,7 @@ VERSIONS = ("snnc",)
 def load() -> None:
     """Import the compiler: emit a network of a neuron."""
     tiny = Workload("tiny", 1.0, 1, 1, (1,), (Dense(1, True),), 2)
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder("snnc-bench-") as folder:
         compile_to_folder(as_graph(network(tiny)), options("cpu", **training(tiny)), Path(folder) / "tiny")
 
 

@@ -1,0 +1,143 @@
+"""What a :class:`snnc.torch.Module` runs: its network and options as data, the program that they become, and the engine of that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from snnc.backends.cpu.adjoint import GivenAdjoint, with_input_gradients, with_joined_outputs
+from snnc.backends.cpu.emit import emit_cpu
+from snnc.backends.cpu.engine import open_engine as open_cpu
+from snnc.backends.cuda.emit import emit_cuda
+from snnc.backends.cuda.engine import open_engine as open_cuda
+from snnc.backends.errors import UnknownNameError
+from snnc.backends.segmented_engine import SegmentedEngine
+from snnc.compiler.graph import Array, Graph, Output, Shape
+from snnc.compiler.graph_data import graph_from_data, graph_to_data
+from snnc.compiler.lower import lower
+from snnc.compiler.optimizers import SGD
+from snnc.compiler.shapes import port_map
+from snnc.compiler.step_program import OutputInfo, StepProgram
+from snnc.compiler.temporary import HeldFolder
+from snnc.errors import OptionValueError
+from snnc.options import Options, from_data, to_data
+from snnc.target_kinds import CPU, CUDA
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """All that a module is made from, but for the weights that it has learned."""
+
+    graph: Graph
+    options: Options
+    outputs: tuple[str, ...]
+    """Which outputs it returns, in this order."""
+    input_gradients: bool
+
+    def to_state(self) -> dict[str, Any]:
+        """Return it as plain data and arrays, to be copied and pickled."""
+        arrays: list[Array] = []
+
+        def keep(node: str, field: str, array: Array) -> int:
+            del node, field
+            arrays.append(array)
+            return len(arrays) - 1
+
+        rest = {"options": to_data(self.options), "outputs": list(self.outputs), "input_gradients": self.input_gradients}
+        return {"graph": graph_to_data(self.graph, keep), "arrays": arrays, **rest}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Recipe:
+        """Undo :meth:`to_state`."""
+        graph = graph_from_data(state["graph"], lambda node, field, number: state["arrays"][number])
+        return cls(graph, from_data(state["options"]), tuple(state["outputs"]), state["input_gradients"])
+
+
+@dataclass(frozen=True, eq=False)
+class Adjoined:
+    """A program whose output's adjoint is given from outside.
+
+    Attributes
+    ----------
+    program, output
+        The program, and its one output, whose adjoint it takes.
+    shapes
+        Of each output that the module returns, in the order in which `output` holds them.
+    input_adjoints
+        Input -> tensor with its gradient, where inputs have one.
+    hidden
+        Parameters of the program that are not the network's.
+    """
+
+    program: StepProgram
+    output: OutputInfo
+    shapes: tuple[Shape, ...]
+    input_adjoints: Mapping[str, str]
+    hidden: frozenset[str | None]
+
+
+def chosen_outputs(graph: Graph, wanted: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of the outputs that are wanted: all of them by default.
+
+    Raises
+    ------
+    UnknownNameError
+        The network has no output of that name, or none at all is wanted.
+    """
+    known = [name for name, _ in graph.of_type(Output)]
+    names = tuple(known) if wanted is None else (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        what = f"has no output {unknown[0]!r}" if unknown else "has outputs, and none is named"
+        raise UnknownNameError(f"{graph.name!r} {what}; it has {', '.join(map(repr, known))}.")
+    return names
+
+
+def adjoined(recipe: Recipe) -> Adjoined:
+    """Write the network of a module as a program."""
+    graph, names, options = recipe.graph, recipe.outputs, recipe.options
+    ports = port_map(graph)
+    shapes = tuple(ports[name, "in"].shape for name in names)
+    relays: dict[str, str] = {}
+    whole = names[0]
+    if len(names) > 1:
+        graph, whole = with_joined_outputs(graph, names)
+    if recipe.input_gradients:
+        graph, relays = with_input_gradients(graph)
+    program = lower(
+        graph,
+        loss=GivenAdjoint(tuple(relays.values())),
+        loss_output=whole,
+        optimizer=SGD(0.0),
+        surrogate=options.surrogate,
+        gradient_window=options.gradient_window,
+        steps=options.steps,
+        truncate=options.truncate,
+    )
+    ids = {p.label: p.id for p in program.populations}
+    after = {ids[relay] for relay in relays.values()}
+    return Adjoined(
+        program,
+        next(o for o in program.outputs if o.id == program.loss_output),
+        shapes,
+        {i.id: f"d_{ids[relays[i.label]]}" for i in program.inputs if i.label in relays},
+        frozenset(c.weight for c in program.connections if c.target in after),
+    )
+
+
+def opened(program: StepProgram, options: Options, device: int | None) -> tuple[SegmentedEngine, HeldFolder]:
+    """Build a program in a temporary folder and load it; the folder lives as long as what is returned with it.
+
+    Raises
+    ------
+    OptionValueError
+        The target is neither the processor nor a GPU.
+    """
+    if options.target not in (CPU, CUDA):
+        raise OptionValueError(f"a module runs on the target {CPU!r} or {CUDA!r}, not on {options.target!r}.")
+    held = HeldFolder(prefix="snnc-torch-")
+    folder = held.path / "project"
+    if options.target == CPU:
+        return open_cpu(emit_cpu(program, folder, precision=options.precision), options.threads, options.memory), held
+    return open_cuda(emit_cuda(program, folder, precision=options.precision), options.memory, device), held

@@ -1,0 +1,171 @@
+"""Temporary folders and files that never outlive their process for long.
+
+Each holds, or is, a file that its process keeps locked: the system gives the lock back however the process ends. What carries the mark
+and is not locked belongs to a process that was killed, and the next one that needs such a place removes it, as ``snnc clean`` does.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+PREFIX: Final = "snnc-"
+"""How temporary folders among those of the system begin."""
+MARK: Final = ".snnc-temporary"
+"""The locked file in a temporary folder."""
+SUFFIX: Final = ".snnc-temporary"
+"""How files end that are to take another's place."""
+
+
+class HeldFolder:
+    """A new folder, deleted by :meth:`close`, with the object, or when the process ends; a child of the process never deletes it.
+
+    Parameters
+    ----------
+    above
+        Where it is made; by default among the temporary files of the system.
+    prefix
+        How its name begins.
+
+    Raises
+    ------
+    OSError
+        It cannot be made.
+    """
+
+    def __init__(self, above: Path | None = None, prefix: str = PREFIX) -> None:
+        remove_abandoned(above, PREFIX if above is None else prefix)
+        self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=above))
+        try:
+            handle = _locked_mark(self.path)
+        except BaseException:
+            shutil.rmtree(self.path, ignore_errors=True)
+            raise
+        self._finalizer = weakref.finalize(self, _close, self.path, handle, os.getpid())
+
+    def keep(self) -> Path:
+        """Take the mark off: the folder stays, as any other."""
+        (self.path / MARK).unlink(missing_ok=True)
+        detached = self._finalizer.detach()
+        if detached is not None:
+            os.close(detached[2][1])
+        return self.path
+
+    def close(self) -> None:
+        """Delete the folder; a second call does nothing."""
+        self._finalizer()
+
+
+@contextmanager
+def temporary_folder(prefix: str = PREFIX, above: Path | None = None) -> Iterator[Path]:
+    """Give a folder for the length of a block."""
+    held = HeldFolder(above, prefix)
+    try:
+        yield held.path
+    finally:
+        held.close()
+
+
+@contextmanager
+def temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
+    """Give a new file beside `path`, open for writing, that is to be renamed to it within the block; else it is deleted.
+
+    Raises
+    ------
+    OSError
+        It cannot be made.
+    """
+    for left in path.parent.glob(f".{_escaped(path.name)}.*{SUFFIX}"):
+        _remove_file(left)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=SUFFIX, dir=path.parent)
+    try:
+        with suppress(OSError):  # a file system without locks: what is left there stays
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield handle, Path(name)
+    finally:
+        with suppress(OSError):
+            os.close(handle)
+        Path(name).unlink(missing_ok=True)
+
+
+def abandoned(above: Path | None = None, prefix: str = PREFIX) -> list[Path]:
+    """Return folders of this user whose process ended without deleting them, by name."""
+    root = Path(tempfile.gettempdir()) if above is None else above
+    try:
+        found = [Path(entry.path) for entry in os.scandir(root) if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+    return sorted(folder for folder in found if _is_abandoned(folder))
+
+
+def abandoned_files(above: Path) -> list[Path]:
+    """Return files in a folder that were to take another's place when their process ended."""
+    with suppress(OSError):
+        return sorted(file for file in above.glob(f".*{SUFFIX}") if file.name != MARK and _is_free(file))
+    return []
+
+
+def remove_abandoned(above: Path | None = None, prefix: str = PREFIX) -> None:
+    """Delete the folders of :func:`abandoned`."""
+    for folder in abandoned(above, prefix):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _locked_mark(folder: Path) -> int:
+    """Make the mark, locked before it has its name, so that nobody ever sees it free."""
+    handle, name = tempfile.mkstemp(dir=folder)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        Path(name).rename(folder / MARK)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _close(folder: Path, handle: int, process: int) -> None:
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        os.close(handle)
+
+
+def _is_abandoned(folder: Path) -> bool:
+    with suppress(OSError):
+        return folder.lstat().st_uid == os.getuid() and _is_free(folder / MARK)
+    return False
+
+
+def _is_free(file: Path) -> bool:
+    """Tell whether a file of this user is locked by nobody."""
+    try:
+        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        if os.fstat(handle).st_uid != os.getuid():
+            return False
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def _remove_file(file: Path) -> None:
+    if _is_free(file):
+        file.unlink(missing_ok=True)
+
+
+def _escaped(name: str) -> str:
+    """Return a name for a pattern in which nothing stands for anything else."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
