@@ -59,7 +59,7 @@ _TILES: Final = "only machines move spikes in windows; this target sends all spi
 _WHOLE: Final = "only machines divide a network over tiles"
 _SEGMENTS: Final = "cpu and cuda keep less with memory=, the reference keeps all states"
 RULES: Final[Mapping[str, Rule]] = {
-    "steps": Rule("time steps of a sequence, where the model leaves them open"),
+    "steps": Rule("time steps of a sequence"),
     "batch": Rule("samples of a run or an update"),
     "loss": Rule("makes the network trainable"),
     "loss_output": Rule("which output or population the loss reads", training=KINDS),
@@ -105,12 +105,10 @@ RULES: Final[Mapping[str, Rule]] = {
         },
         instead="it computes in float32",
     ),
-    "output": Rule("folder of the project"),
     "dt": Rule("seconds a step, of a NIR file"),
-    "dialect": Rule("whose reading of a NIR file to follow"),
     "input_kind": Rule("what the inputs hold"),
 }
-"""By the name in Python. Options of the model (steps, dt, dialect, input_kind) are checked against it where it is read."""
+"""By the name in Python. Options of the model (steps, dt, input_kind) are checked against it where it is read."""
 
 
 LOSS_OUTPUT: Final = "The output, the population or the population.port that the loss reads."

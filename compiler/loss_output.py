@@ -53,7 +53,7 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
         return graph, outputs[0]
     raise LossOutputError(
         f"the loss '{loss.name}' reads {loss.port}, and none of the outputs {', '.join(map(repr, outputs))} is clearly meant; "
-        "name one with loss_output, or give 'population.port'."
+        "name one with loss_output (--loss-output), or give 'population.port'."
     )
 
 

@@ -22,7 +22,7 @@ def reference():
     return module
 
 
-@pytest.mark.parametrize("name", ["errors", "cli", "python"])
+@pytest.mark.parametrize("name", ["errors", "cli", "options", "python"])
 def test_a_reference_page_is_what_the_code_says(name):
     text = (ROOT / "docs" / "reference" / f"{name}.md").read_text()
     assert text == getattr(reference(), f"{name}_page")(), "run: python docs/reference/make_reference.py"

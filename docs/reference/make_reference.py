@@ -1,4 +1,4 @@
-"""Write errors.md, cli.md and python.md from the installed snnc: ``python docs/reference/make_reference.py``."""
+"""Write errors.md, cli.md, options.md and python.md from the installed snnc: ``python docs/reference/make_reference.py``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import typer
 import snnc
 from snnc.cli import make_app
 from snnc.compiler.errors import SnncError
+from snnc.option_table import RULES, WORDS, taken_by
+from snnc.target_kinds import KINDS
 
 LEVELS = {
     "0": "The network",
@@ -45,6 +47,25 @@ PYTHON = """# Python
 
 A session (`snnc.compile`, `snnc.open`) has `run`, `step`, `reset`, `fit`, `predict`, `evaluate`, `state_dict`, `load_state_dict`, `save`, `load`,
 `counters`, `report`, `show` and `close`, and the attributes `graph`, `program`, `options`, `plan` and `project`.
+"""
+
+
+OPTIONS = """# Options and targets
+
+What `snnc.compile` (and `snnc compile`, with dashes: `--gradient-window`) takes on which target. A machine is any target of `snnc targets` that
+has tiles, on one chip or several, and any TOML file; `poptorch:MACHINE` is a package for PopTorch.
+
+- **yes**: the option has its effect.
+- **with a loss**: it changes training alone. Without a loss it is refused: [SNNC-E553](errors.md).
+- **refused**: the target has no use for it: [SNNC-E552](errors.md). The message names the targets that take it, and what to do instead.
+
+A default, given or not, is never refused, nor is a value that asks for nothing: `parts=1`, `recompute="off"`, `streaming="off"`,
+`overlap_host_io="off"`. `--data` and `--seed` are taken on every target with `--run`, which runs a batch at once. `dt` is for NIR files;
+another model that is given one is refused ([SNNC-E555](errors.md)). A project that is run on another target (`--target`) keeps those of its
+options that the target takes, and a warning says so where the results may differ.
+
+This page is written by `make_reference.py` from the table that also checks the options; a test tries every cell.
+
 """
 
 
@@ -102,6 +123,17 @@ def cli_page() -> str:
     return "\n".join(lines)
 
 
+def options_page() -> str:
+    heads = ("option", "what it does", *(WORDS[kind].partition(" ")[0] for kind in KINDS))
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for name, rule in RULES.items():
+        for value in (None, *rule.values):
+            shown = f"`{name}`" if value is None else f"`{name}={value!r}`"
+            if not (rule.values and value is None):
+                lines.append(f"| {shown} | {rule.does} | {' | '.join(taken_by(name, kind, value) for kind in KINDS)} |")
+    return OPTIONS + "\n".join(lines) + "\n"
+
+
 def python_page() -> str:
     lines = [PYTHON]
     for name in snnc.__all__:
@@ -120,7 +152,7 @@ def python_page() -> str:
 
 def main() -> None:
     here = Path(__file__).parent
-    for name, text in (("errors", errors_page()), ("cli", cli_page()), ("python", python_page())):
+    for name, text in (("errors", errors_page()), ("cli", cli_page()), ("options", options_page()), ("python", python_page())):
         (here / f"{name}.md").write_text(text, encoding="utf-8")
 
 

@@ -1,0 +1,120 @@
+"""What each option does to what is emitted, observed without building anything: sessions run on the reference in place of engines."""
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+import snnc
+from snnc.backends.reference.engine import ReferenceEngine
+from snnc.compiling import as_graph, compile_to_folder
+from snnc.options import options
+from snnc.project import read_project
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+STEPS, BATCH = 6, 4
+TARGETS = {
+    "reference": "reference",
+    "cpu": "cpu",
+    "cuda": "cuda",
+    "poptorch": "poptorch:one.toml",
+    "one": "one.toml",
+    "several": "several.toml",
+}
+"""Columns of the table, and the target that stands for each; the last two are machines of one and of several chips."""
+MACHINES = {
+    "one.toml": 'extends = "gc200"\nname = "one"\ntiles_per_chip = 10\n',
+    "several.toml": 'extends = "pod4"\nname = "several"\ntiles_per_chip = 5\n',
+}
+
+
+def dense():
+    net = snnc.Network("net", seed=1)
+    x = net.input(12)
+    hidden = net.population(20, snnc.LIF(beta=0.9), name="hidden")
+    readout = net.population(3, snnc.LI(beta=0.9), name="readout")
+    net.connect(x, hidden, snnc.Dense(init=snnc.Normal(std=0.6)))
+    net.connect(hidden, readout)
+    return net
+
+
+def sparse():
+    net = snnc.Network("net", seed=1)
+    x = net.input(12)
+    hidden = net.population(40, snnc.LIF(beta=0.9), name="hidden")
+    readout = net.population(3, snnc.LI(beta=0.9), name="readout")
+    net.connect(x, hidden, snnc.Sparse(density=0.2, seed=1))
+    net.connect(hidden, hidden, snnc.Sparse(density=0.1, seed=2), delay=1)
+    net.connect(hidden, readout)
+    return net
+
+
+def samples():
+    random = np.random.default_rng(1)
+    return (random.random((3 * BATCH, STEPS, 12)) < 0.5).astype(np.float32), random.integers(0, 3, 3 * BATCH)
+
+
+@dataclass
+class Opened:
+    """Where an engine was opened, and with which arguments beside the folder."""
+
+    arguments: list = field(default_factory=list)
+
+
+@dataclass
+class Made:
+    """A compiled network: its session (on the reference), the digests of emitted files, and what its engine was opened with."""
+
+    session: snnc.Session
+    files: dict
+    opened: tuple
+
+    @property
+    def plan(self):
+        return self.session.plan
+
+    @property
+    def program(self):
+        return self.session.program
+
+    @cached_property
+    def trained(self):
+        """Updates of an epoch, and what `fit` makes of the weights, in the order and the batches that the options say."""
+        x, y = samples()
+        history = self.session.fit(x, y, epochs=1)
+        digest = hashlib.sha256(b"".join(v.tobytes() for _, v in sorted(self.session.state_dict().items()))).hexdigest()
+        return len(history.batch_losses[0]), digest
+
+
+def replace_engines(monkeypatch):
+    """Let every target open a reference engine; return where its arguments are kept."""
+    opened = Opened()
+
+    def engine_for(folder, *arguments):
+        opened.arguments.append(arguments)
+        compiled = read_project(Path(folder))
+        return ReferenceEngine(compiled.program if compiled.parts is None else compiled.placed)
+
+    for target in ("cpu", "cuda", "poplar"):
+        monkeypatch.setattr(f"snnc.backends.{target}.engine.open_engine", engine_for)
+    monkeypatch.setattr("snnc.backends.poptorch.engine.PopTorchEngine", lambda program, plan, folder: engine_for(folder))
+    return opened
+
+
+def made(opened, target, folder, model=None, **given):
+    """Compile as a user does; a learning rate of its own is an option of commands, which call what is called here."""
+    folder = Path(folder)
+    if "lr" in given:
+        graph = as_graph(model or dense())
+        compile_to_folder(graph, options(TARGETS[target], **given), folder)
+        session = snnc.open(folder)
+    else:
+        session = snnc.compile(model or dense(), TARGETS[target], output=folder, **given)
+    files = {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in ("project.json", "options.json")
+    }
+    return Made(session, files, opened.arguments[-1] if opened.arguments else ())
