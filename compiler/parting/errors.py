@@ -17,6 +17,12 @@ class PartitionerError(SnncError):
     code = "SNNC-E346"
 
 
+class PartitionerCrashError(SnncError):
+    """A partitioner from another package ended its process, or answered with something that is no partition."""
+
+    code = "SNNC-E433"
+
+
 class PartsError(SnncError):
     """A network was asked for in parts that it cannot be cut into, or its file of parts is damaged."""
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 
-from snnc.compiler.parting.errors import PartitionerError
+from snnc.compiler.parting.apart import ask
+from snnc.compiler.parting.errors import PartitionerCrashError, PartitionerError
 from snnc.compiler.parting.hypergraph import Floats, Hypergraph, Ints
 from snnc.compiler.parting.own import OwnPartitioner, balanced, moved
 
@@ -48,17 +50,16 @@ class MtKahypar:
 
     def __call__(self, graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
         """See :class:`Partitioner`."""
-        import mtkahypar
-
-        # The library keeps one pool of threads for the whole process; later calls get the first one back.
-        library = mtkahypar.initialize(1, print_warnings=False)
-        mtkahypar.set_seed(seed)
-        context = library.context_from_preset(mtkahypar.PresetType.DETERMINISTIC)
-        context.set_partitioning_parameters(parts, imbalance, mtkahypar.Objective.KM1)
-        context.logging = False
-        nets = [pins.tolist() for pins in np.split(graph.pins, graph.start[1:-1])]
-        made = library.create_hypergraph(context, graph.vertices, graph.nets, nets, whole(graph.work).tolist(), whole(graph.rate).tolist())
-        part = np.asarray(made.partition(context).get_partition(), dtype=np.int64)
+        part = ask(
+            "mtkahypar",
+            start=graph.start,
+            pins=graph.pins,
+            work=whole(graph.work),
+            rate=whole(graph.rate),
+            parts=parts,
+            imbalance=imbalance,
+            seed=seed,
+        )
         return balanced(graph, part, parts, graph.most_work(parts, imbalance))
 
 
@@ -70,18 +71,19 @@ class Metis:
 
     def __call__(self, graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
         """See :class:`Partitioner`."""
-        import pymetis
-
         both = _star(graph)
-        _, found = pymetis.part_graph(
-            parts,
-            pymetis.CSRAdjacency(both.indptr.tolist(), both.indices.tolist()),
-            vweights=[*whole(graph.work).tolist(), *[0] * graph.nets],
-            eweights=both.data.tolist(),
-            options=pymetis.Options(seed=seed),
+        found = ask(
+            "metis",
+            start=both.indptr,
+            neighbours=both.indices,
+            work=np.concatenate([whole(graph.work), np.zeros(graph.nets, dtype=np.int64)]),
+            edges=both.data,
+            parts=parts,
+            recursive=False,
+            seed=seed,
         )
         most = graph.most_work(parts, imbalance)
-        part = balanced(graph, np.asarray(found[: graph.vertices], dtype=np.int64), parts, most)
+        part = balanced(graph, found[: graph.vertices], parts, most)
         return moved(graph, part, parts, most, seed)
 
 
@@ -101,6 +103,24 @@ def whole(weights: Floats) -> Ints:
     return found
 
 
+@dataclass(frozen=True)
+class FirstThatWorks:
+    """Asks partitioners one after the other; where one crashes, it says so and the next is asked."""
+
+    name: ClassVar[str] = "first"
+    choices: tuple[Partitioner, ...]
+
+    def __call__(self, graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
+        """See :class:`Partitioner`."""
+        *others, last = self.choices
+        for choice, after in zip(others, self.choices[1:], strict=True):
+            try:
+                return choice(graph, parts, imbalance, seed)
+            except PartitionerCrashError as error:
+                warnings.warn(f"{error.text} {after.name!r} cuts instead.", UserWarning, stacklevel=2)
+        return last(graph, parts, imbalance, seed)
+
+
 _MODULES: Final = {"mtkahypar": "mtkahypar", "metis": "pymetis", "snnc": ""}
 
 
@@ -110,7 +130,7 @@ def partitioners() -> tuple[Partitioner, ...]:
 
 
 def partitioner(name: str | None = None, pins: int = 0) -> Partitioner:
-    """Return the partitioner of that name, or the best that is here for `pins`: how many pins there are, times parts.
+    """Return the partitioner of that name, or the best that works here for `pins`: how many pins there are, times parts.
 
     Raises
     ------
@@ -119,7 +139,7 @@ def partitioner(name: str | None = None, pins: int = 0) -> Partitioner:
     """
     found = {p.name: p for p in partitioners()}
     if name is None:
-        return next(p for p in found.values() if not isinstance(p, MtKahypar) or pins <= MOST_PINS)
+        return FirstThatWorks(tuple(p for p in found.values() if not isinstance(p, MtKahypar) or pins <= MOST_PINS))
     if name not in found:
         raise PartitionerError(
             f"the partitioner {name!r} is not here; there are {', '.join(found)}; more with: pip install 'snnc[partition]'."

@@ -1,18 +1,28 @@
 """Partitioners: valid, balanced, repeatable; the cut is what counting by hand finds; planted clusters are found again."""
 
+import re
+
 import numpy as np
 import pytest
 from hypergraphs import planted, scattered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snnc.compiler.parting.errors import PartitionerError
+from snnc.compiler.parting.apart import ask
+from snnc.compiler.parting.errors import PartitionerCrashError, PartitionerError
 from snnc.compiler.parting.hypergraph import Hypergraph
 from snnc.compiler.parting.own import OwnPartitioner, in_order
 from snnc.compiler.parting.partitioners import partitioner, partitioners
 
 ALL = [pytest.param(p, id=p.name) for p in partitioners()]
+NATIVE = ALL[:-1]
 OWN = OwnPartitioner()
+DAMAGES = {
+    "import os; os.abort()": "ended with SIGABRT",
+    "import os, signal; os.kill(os.getpid(), signal.SIGKILL)": "ended with SIGKILL",
+    "raise RuntimeError('no cores found')": "ended with status 1 .RuntimeError: no cores found",
+    "import os; os._exit(0)": "gave no answer",
+}
 
 
 def cut_by_hand(graph, part):
@@ -20,10 +30,19 @@ def cut_by_hand(graph, part):
     return sum(rate * (len(parts) - 1) for rate, parts in zip(graph.rate.tolist(), nets, strict=True))
 
 
-@pytest.mark.parametrize("cutter", ALL)
 @settings(max_examples=15, deadline=None)
 @given(vertices=st.integers(4, 60), nets=st.integers(1, 50), parts=st.integers(2, 4), seed=st.integers(0, 10_000))
-def test_partitions_are_valid_balanced_and_repeatable(cutter, vertices, nets, parts, seed):
+def test_own_partitions_are_valid_balanced_and_repeatable(vertices, nets, parts, seed):
+    is_valid_balanced_and_repeatable(OWN, vertices, nets, parts, seed)
+
+
+@pytest.mark.parametrize(("vertices", "nets", "parts", "seed"), [(4, 1, 2, 0), (60, 50, 3, 1), (23, 40, 4, 2)])
+@pytest.mark.parametrize("cutter", NATIVE)
+def test_partitions_of_other_packages_are_valid_balanced_and_repeatable(cutter, vertices, nets, parts, seed):
+    is_valid_balanced_and_repeatable(cutter, vertices, nets, parts, seed)
+
+
+def is_valid_balanced_and_repeatable(cutter, vertices, nets, parts, seed):
     graph = scattered(vertices, nets, 3 * nets, seed)
     part = cutter(graph, parts, 0.05, seed)
     assert part.shape == (vertices,)
@@ -71,4 +90,48 @@ def test_a_partitioner_that_is_not_here_is_refused():
 
 
 def test_large_hypergraphs_are_not_given_to_mt_kahypar():
-    assert partitioner(pins=10**9).name != "mtkahypar"
+    assert "mtkahypar" not in [choice.name for choice in partitioner(pins=10**9).choices]
+
+
+@pytest.fixture(params=DAMAGES)
+def damaged(request, tmp_path, monkeypatch):
+    """Both packages are there and end the process that imports them; returns what is said of that."""
+    for name in ("mtkahypar", "pymetis"):
+        (tmp_path / f"{name}.py").write_text(request.param)
+    monkeypatch.syspath_prepend(tmp_path)
+    return DAMAGES[request.param]
+
+
+def test_a_partitioner_that_crashes_leaves_the_process_alive_and_the_next_one_cuts(damaged):
+    graph = scattered(12, 8, 24, 0)
+    with pytest.warns(UserWarning, match="cuts instead") as said:
+        part = partitioner()(graph, 2, 0.05, 0)
+    np.testing.assert_array_equal(part, OWN(graph, 2, 0.05, 0))
+    (first, second) = (str(warning.message) for warning in said)
+    assert re.search(f"'mtkahypar' {damaged}.*'metis' cuts instead", first)
+    assert re.search(f"'metis' {damaged}.*'snnc' cuts instead", second)
+
+
+@pytest.mark.parametrize("name", ["mtkahypar", "metis"])
+def test_a_named_partitioner_that_crashes_is_an_error(damaged, name):
+    with pytest.raises(PartitionerCrashError, match=f"SNNC-E433: the partitioner '{name}' {damaged}.*pip uninstall"):
+        partitioner(name)(scattered(12, 8, 24, 0), 2, 0.05, 0)
+
+
+@pytest.mark.parametrize("parts", [[0, 1], [0, 1, 2, 0], [0, -1, 0, 1]])
+def test_an_answer_that_is_no_partition_is_refused(tmp_path, monkeypatch, parts):
+    (tmp_path / "pymetis.py").write_text(
+        f"CSRAdjacency = lambda *_: 0\nOptions = lambda seed: 0\npart_graph = lambda *_, **__: (0, {parts})"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(PartitionerCrashError, match=rf"{len(parts)} parts for 4 vertices"):
+        ask(
+            "metis",
+            start=np.arange(5),
+            neighbours=np.zeros(0, int),
+            work=np.ones(4, int),
+            edges=np.zeros(0, int),
+            parts=2,
+            recursive=False,
+            seed=0,
+        )

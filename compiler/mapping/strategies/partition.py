@@ -5,13 +5,14 @@ from __future__ import annotations
 import heapq
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from snnc.compiler.mapping.errors import NoPartitionerError
 from snnc.compiler.mapping.grouping import Floats, Ints
 from snnc.compiler.mapping.strategies.deal import Deal, cut
+from snnc.compiler.parting.apart import ask
 
 MOST_EDGES: Final = 4_000_000
 """Edges of a graph; above, runs of neurons get longer."""
@@ -84,19 +85,26 @@ def metis(runs: Runs, flows: tuple[Flow, ...], sizes: tuple[int, ...], tiles: in
     ------
     NoPartitionerError
         pymetis is not installed.
+    PartitionerCrashError
+        It crashed.
     """
-    pymetis = _pymetis()
-    starts, neighbours, weights = make_graph(runs, flows)
+    if not has_metis():
+        raise NoPartitionerError(
+            "the strategy 'metis' needs pymetis, which is not installed: pip install 'snnc[partition]'; 'greedy' works without."
+        )
+    start, neighbours, edges = make_graph(runs, flows)
     work = np.maximum(np.rint(runs.work * UNITS / runs.work.mean()), 1).astype(np.int64)
-    _, parts = pymetis.part_graph(
-        min(tiles, len(work)),
-        pymetis.CSRAdjacency(starts.tolist(), neighbours.tolist()),
-        vweights=work.tolist(),
-        eweights=weights.tolist(),
+    parts = ask(
+        "metis",
+        start=start,
+        neighbours=neighbours,
+        work=work,
+        edges=edges,
+        parts=min(tiles, len(work)),
         recursive=recursive,
-        options=pymetis.Options(seed=seed),
+        seed=seed,
     )
-    return cut(np.repeat(np.asarray(parts, dtype=np.int64), runs.neurons), sizes)
+    return cut(np.repeat(parts, runs.neurons), sizes)
 
 
 def has_metis() -> bool:
@@ -104,16 +112,6 @@ def has_metis() -> bool:
     from importlib.util import find_spec
 
     return find_spec("pymetis") is not None
-
-
-def _pymetis() -> Any:
-    if not has_metis():
-        raise NoPartitionerError(
-            "the strategy 'metis' needs pymetis, which is not installed: pip install 'snnc[partition]'; 'greedy' works without."
-        )
-    import pymetis
-
-    return pymetis
 
 
 def greedy(runs: Runs, sizes: tuple[int, ...], tiles: int, tiles_per_chip: int) -> Deal:
