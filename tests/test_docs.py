@@ -9,17 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reference_pages import reference
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(p for p in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")] if ".cache" not in p.parts)
 README = (ROOT / "README.md").read_text()
-
-
-def reference():
-    spec = importlib.util.spec_from_file_location("make_reference", ROOT / "docs" / "reference" / "make_reference.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("name", ["errors", "cli", "options", "python"])

@@ -1,29 +1,14 @@
 """Every error has its own code and its line in the documentation."""
 
-import importlib
-import pkgutil
 import re
 from pathlib import Path
 
+from reference_pages import reference
+
 import snnc
-from snnc.compiler.errors import SnncError
 
-PEERS = "snnc.benchmarks.cpu.engines."
-"""Modules that import other frameworks, which may be missing; they define no errors."""
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "errors.md"
-
-
-def all_errors():
-    for package in ("snnc", "snnc.compiler", "snnc.frontends", "snnc.backends"):
-        for module in pkgutil.walk_packages(importlib.import_module(package).__path__, package + "."):
-            if not module.name.startswith(PEERS):
-                importlib.import_module(module.name)
-    found, open_ = [], [SnncError]
-    while open_:
-        kind = open_.pop()
-        found.append(kind)
-        open_ += kind.__subclasses__()
-    return sorted({kind for kind in found if kind.__module__.startswith("snnc.")}, key=lambda kind: kind.code)
+all_errors = reference().error_classes
 
 
 def test_codes_are_unique_and_well_formed():

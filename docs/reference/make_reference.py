@@ -70,7 +70,7 @@ This page is written by `make_reference.py` from the table that also checks the 
 
 
 PEERS = "snnc.benchmarks.cpu.engines."
-"""Modules that import other frameworks, which may be missing; they define no errors."""
+"""Modules that import other frameworks; they define no errors, nor do those that import PyTorch."""
 
 
 def error_classes() -> list[type[SnncError]]:
@@ -78,7 +78,7 @@ def error_classes() -> list[type[SnncError]]:
     for package in ("snnc", "snnc.compiler", "snnc.frontends", "snnc.backends"):
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, package + "."):
             if not module.name.startswith(PEERS):
-                importlib.import_module(module.name)
+                import_unless_torch_is_missing(module.name)
     found: list[type[SnncError]] = []
     waiting: list[type[SnncError]] = [SnncError]
     while waiting:
@@ -86,6 +86,15 @@ def error_classes() -> list[type[SnncError]]:
         found.append(kind)
         waiting += kind.__subclasses__()
     return sorted({kind for kind in found if kind.__module__.startswith("snnc.")}, key=lambda kind: kind.code)
+
+
+def import_unless_torch_is_missing(name: str) -> None:
+    """Import a module; one that needs PyTorch is left out where that is not installed."""
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        if missing.name != "torch":
+            raise
 
 
 def errors_page() -> str:

@@ -1,0 +1,48 @@
+"""How pip reaches the package index on this machine, for a root made elsewhere on it: settings, certificates and folders of wheels.
+
+Prints lines for a shell that set the environment (``environment``), or the files and folders that the settings name (``paths``).
+"""
+
+import ast
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+ABOUT_THE_NETWORK = re.compile(r"(PIP_\w+|(https?|ftp|all|no)_proxy|SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE)", re.IGNORECASE)
+WHERE_IT_INSTALLS = {
+    f"PIP_{name}" for name in ("CACHE_DIR", "CONFIG_FILE", "LOG", "PREFIX", "PYTHON", "REQUIRE_VIRTUALENV", "TARGET", "USER")
+}
+
+
+def settings() -> dict[str, str]:
+    """Return pip's configuration as environment variables, those of the environment last, as pip itself ranks them."""
+    listed = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False).stdout
+    found = {}
+    for line in listed.splitlines():
+        key, _, value = line.partition("=")
+        if not key.startswith(":env:"):
+            name = "PIP_" + key.partition(".")[2].upper().replace("-", "_")
+            found[name] = " ".join(str(ast.literal_eval(value)).split())
+    found.update({key: value for key, value in os.environ.items() if ABOUT_THE_NETWORK.fullmatch(key)})
+    return {key: value for key, value in found.items() if key not in WHERE_IT_INSTALLS}
+
+
+def paths(found: dict[str, str]) -> list[str]:
+    """Return the files and folders of this machine that the settings name."""
+    named = [Path("/etc/ssl/certs")]
+    for key, value in found.items():
+        words = [Path(unquote(word.removeprefix("file://"))) for word in value.split()]
+        named += [word.parent if key.endswith("INDEX_URL") else word for word in words]  # an index refers to files beside it
+    there = dict.fromkeys(path for path in named if path.is_absolute() and path != Path("/") and path.exists())
+    return [str(path) for path in there if not any(path != other and path.is_relative_to(other) for other in there)]
+
+
+found = settings()
+if sys.argv[1] == "environment":
+    print("\n".join(f"export {key}={shlex.quote(value)}" for key, value in found.items()))
+else:
+    print("\n".join(paths(found)))

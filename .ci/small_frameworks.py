@@ -1,0 +1,22 @@
+"""Whether the frameworks of ``snnc[frameworks]`` have wheels here without libraries of GPUs: exit status 0, or 1 and why not on stdout."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+FOR_GPUS = ("nvidia-", "cuda-", "triton")
+
+wanted = tomllib.loads(Path("pyproject.toml").read_text())["project"]["optional-dependencies"]["frameworks"]
+pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--dry-run", "--ignore-installed"]
+done = subprocess.run([*pip, "--only-binary", ":all:", "--report", "-", *wanted], capture_output=True, text=True, check=False)
+if done.returncode:
+    if "No matching distribution found" not in done.stderr:
+        sys.exit(done.stderr + "pip cannot look for the frameworks.")
+    print(f"no wheels for Python {sys.version_info[0]}.{sys.version_info[1]}")
+    sys.exit(1)
+names = [item["metadata"]["name"].lower().replace("_", "-") for item in json.loads(done.stdout)["install"]]
+if large := [name for name in names if name.startswith(FOR_GPUS)]:
+    print(f"the wheels that pip finds bring {len(large)} packages for GPUs, several gigabytes")
+    sys.exit(1)
