@@ -2,7 +2,6 @@
 
 import doctest
 import importlib
-import importlib.util
 import re
 import subprocess
 from pathlib import Path
