@@ -22,12 +22,12 @@ from snnc.compiler.windows import windows_of
 
 STEPS, BATCH = 6, 3
 BLIND = {
-    "one dimension": ((2, 2), Conv, dict(kernel=(1,), padding=((4, 4),), stride=(8,))),
-    "a dimension in front alone": ((2, 1), Conv, dict(kernel=(1,), padding=((3, 0),), stride=(5,))),
-    "corners": ((2, 2, 2), Conv, dict(kernel=(1, 1), padding=((1, 1), (1, 1)), stride=(3, 3))),
-    "dilated": ((2, 2, 3), Conv, dict(kernel=(2, 2), padding=((2, 2), (0, 0)), stride=(1, 1), dilation=(5, 1))),
-    "groups": ((4, 2), Conv, dict(kernel=(1,), padding=((2, 2),), stride=(5,), groups=2)),
-    "a sum": ((2, 2), Pool, dict(kernel=(1,), padding=((4, 4),), stride=(8,))),
+    "one dimension": ((2, 2), Conv, {"kernel": (1,), "padding": ((4, 4),), "stride": (8,)}),
+    "a dimension in front alone": ((2, 1), Conv, {"kernel": (1,), "padding": ((3, 0),), "stride": (5,)}),
+    "corners": ((2, 2, 2), Conv, {"kernel": (1, 1), "padding": ((1, 1), (1, 1)), "stride": (3, 3)}),
+    "dilated": ((2, 2, 3), Conv, {"kernel": (2, 2), "padding": ((2, 2), (0, 0)), "stride": (1, 1), "dilation": (5, 1)}),
+    "groups": ((4, 2), Conv, {"kernel": (1,), "padding": ((2, 2),), "stride": (5,), "groups": 2}),
+    "a sum": ((2, 2), Pool, {"kernel": (1,), "padding": ((4, 4),), "stride": (8,)}),
 }
 
 
