@@ -60,7 +60,7 @@ def convolution_places(windows: Windows, channels: int, groups: int, grain: int 
         There would be more entries than can be addressed.
     """
     window, (inputs, outputs) = _window_places(windows), (windows.channels // groups, channels // groups)
-    check_size((groups, inputs, outputs, len(window.source)), "a convolution, written as one entry for each pair of values,")
+    check_size((groups, inputs, outputs, max(1, len(window.source))), "a convolution, written as one entry for each pair of values,")
     kernel = math.prod(windows.kernel)
     order = np.arange(channels * inputs * kernel, dtype=np.int64).reshape(channels // grain, grain, inputs, -1, windows.kernel[-1])
     tap = window.weight
@@ -78,7 +78,7 @@ def convolution_places(windows: Windows, channels: int, groups: int, grain: int 
 def pooling_places(windows: Windows, count_padding: bool) -> tuple[Places, Array]:
     """Entries of a pooling, and the divisor of each target's average; `weight` numbers the taps."""
     window = _window_places(windows)
-    check_size((windows.channels, len(window.source)), "a pooling, written as one entry for each tap,")
+    check_size((windows.channels, max(1, len(window.source))), "a pooling, written as one entry for each tap,")
     channel = np.arange(windows.channels, dtype=np.int64)[:, None]
     source = channel * math.prod(windows.size) + window.source
     target = channel * math.prod(windows.output) + window.target

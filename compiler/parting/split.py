@@ -83,8 +83,8 @@ def split(graph: Graph, parting: Parting) -> Split:
     work = _Work(graph, parting)
     for name in graph.names:
         work.add(name)
-    for edge in graph.edges:
-        work.connect(edge)
+    for edge in (*work.edges, *filter(work.stays, graph.edges)):
+        add_edge(work.made, edge)
     _check_reached(work)
     return Split(work.made, work.populations, work.outputs, work.parameters)
 
@@ -99,7 +99,9 @@ class _Work:
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Names of the parts of each population."""
     joined: set[str] = field(default_factory=set)
-    """Connections and outputs of parts: their edges are there."""
+    """Connections and outputs of parts: their edges are among `edges`."""
+    edges: list[Edge] = field(default_factory=list)
+    """Edges of parts; they may lead to nodes that come later."""
 
     def __post_init__(self) -> None:
         old = self.graph
@@ -129,10 +131,9 @@ class _Work:
             case _:
                 self.made.add(name, operation)
 
-    def connect(self, edge: Edge) -> None:
-        """Add an edge between nodes that stay."""
-        if edge.source in self.made.nx and edge.target in self.made.nx and not self.joined & {edge.source, edge.target}:
-            add_edge(self.made, edge)
+    def stays(self, edge: Edge) -> bool:
+        """Tell whether an edge joins nodes that stay."""
+        return edge.source in self.made.nx and edge.target in self.made.nx and not self.joined & {edge.source, edge.target}
 
     def _ends(self, name: str) -> tuple[tuple[Ints, ...] | None, tuple[Ints, ...] | None]:
         """Members of the parts of the source and of the target of a connection, None for one that stays whole."""
@@ -154,7 +155,7 @@ class _Work:
         for part, index in zip(self.parts[source], self.members[source], strict=True):
             several = len(self.parts[source]) > 1
             new = self.made.add(fresh_name(self.made, f"{name} of {part}") if several else name, operation)
-            add_edge(self.made, Edge(part, new, port, "in", delay))
+            self.edges.append(Edge(part, new, port, "in", delay))
             self.joined.add(new)
             self.outputs[new] = Piece(name, index)
 
@@ -181,8 +182,7 @@ class _Work:
                 source = before.source if columns is None else self.parts[before.source][s]
                 target = after.target if rows is None else self.parts[after.target][t]
                 self.joined.add(new)
-                add_edge(self.made, replace(before, source=source, target=new))
-                add_edge(self.made, replace(after, source=new, target=target))
+                self.edges += [replace(before, source=source, target=new), replace(after, source=new, target=target)]
             if not biased:
                 raise UnreachedPartError(f"part {t} of {after.target!r} has a bias of {name!r} and no entry of it.")
 
