@@ -14,6 +14,7 @@ import numpy.typing as npt
 from snnc.backends.arrays import to_sequence
 from snnc.backends.engine import Engine
 from snnc.backends.errors import UnknownNameError
+from snnc.backends.manifest import TRAINED
 from snnc.backends.project import whole_folder
 from snnc.compiler.graph import Graph, Input, Kind
 from snnc.compiler.losses import Loss
@@ -27,7 +28,7 @@ from snnc.errors import ModelFormatError
 from snnc.frontends.dsl import Network
 from snnc.loading import check_discrete, is_project, load_model, load_project
 from snnc.options import Options, options
-from snnc.project import TRAINED, Compiled, compile_graph, read_project, read_trained, write_project
+from snnc.project import Compiled, compile_graph, read_project, read_trained, write_project
 from snnc.releasing import released
 from snnc.session import Session, with_own_name
 from snnc.target_kinds import CPU, CUDA, REFERENCE, UNPLACED, for_poptorch
@@ -68,6 +69,7 @@ def compile(
     truncate: int | None = None,
     precision: Precision = "float32",
     loss_output: str | None = None,
+    overwrite: bool = False,
 ) -> Session:
     """Compile a network for a target.
 
@@ -132,6 +134,8 @@ def compile(
         states and what the optimiser changes are float32.
     loss_output
         The output, the population or the ``"population.port"`` that the loss reads; by default the one that fits it.
+    overwrite
+        Whether the trained weights of an older project in `output` are deleted; by default they are put aside, see the page on projects.
 
     An option that has no effect on the target, or none without a loss, is refused: docs/reference/options.md lists which target takes what.
 
@@ -174,7 +178,7 @@ def compile(
     graph = as_graph(model, dt=dt, input_kind=input_kind, steps=steps)
     if output is None:
         return open_graph(graph, chosen, calibrate)
-    compile_to_folder(graph, chosen, Path(output), calibrate)
+    compile_to_folder(graph, chosen, Path(output), calibrate, overwrite=overwrite)
     return open(output)
 
 
@@ -210,10 +214,12 @@ def open_graph(graph: Graph, chosen: Options, calibrate: Data | None = None) -> 
         raise
 
 
-def compile_to_folder(graph: Graph, chosen: Options, folder: Path, data: Path | Data | None = None) -> Compiled:
-    """Compile `graph` and write its project, whole or not at all; `data` is for the activity."""
+def compile_to_folder(
+    graph: Graph, chosen: Options, folder: Path, data: Path | Data | None = None, *, overwrite: bool = False
+) -> Compiled:
+    """Compile `graph` and write its project, whole or not at all; `data` is for the activity, `overwrite` as :func:`compile` takes it."""
     compiled = _compiled(graph, chosen, data)
-    with whole_folder(folder) as beside:
+    with whole_folder(folder, keep_trained=not overwrite) as beside:
         write_project(compiled, beside)
     return compiled
 

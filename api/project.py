@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from snnc.backends.manifest import TRAINED
 from snnc.backends.weights import load_weights
 from snnc.compiler.graph import WEIGHTED, Array, Graph, OneToOne, Population, Sparse, Weighted
 from snnc.compiler.plan import Plan
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
     from snnc.parting import Parts
 
 Trainable: TypeAlias = Weighted | Population
-PROFILE = "model/profile.json"
-"""What the emulator counted in the last run."""
-TRAINED = "model/trained.safetensors"
-"""Weights of a project after training, by label."""
 
 
 @dataclass(frozen=True, eq=False)

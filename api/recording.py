@@ -21,8 +21,6 @@ from snnc.compiler.step_program import StepProgram
 from snnc.data import read_arrays, write_arrays
 from snnc.errors import RecordingError
 
-RECORDING: Final = "model/recording.npz"
-"""Where a project keeps what was recorded."""
 MOST_SPIKES: Final = 20_000_000
 MOST_BYTES: Final = 1 << 30
 SOURCE: Final = "computed by the NumPy reference"

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from snnc.backends.manifest import PROFILE, RECORDING
 from snnc.compiler.mapping.plan_json import plan_from_json
 from snnc.errors import ProjectFolderError
-from snnc.project import PROFILE, read_project
-from snnc.recording import RECORDING, in_parts, read_recording
+from snnc.project import read_project
+from snnc.recording import in_parts, read_recording
 
 if TYPE_CHECKING:
     from snnc.inspect import Subject

@@ -16,6 +16,7 @@ from snnc.backends import session
 from snnc.backends.engine import Engine, Initial
 from snnc.backends.events import Given, densely
 from snnc.backends.history import History, Progress
+from snnc.backends.manifest import PROFILE, RECORDING
 from snnc.backends.session import Input
 from snnc.compiler.graph import Graph
 from snnc.compiler.graph_text import graph_html, graph_text, plain
@@ -24,7 +25,7 @@ from snnc.compiler.plan import Plan
 from snnc.errors import FilledBufferError, OutputFileError, ProjectFolderError, RecordingError
 from snnc.files import whole_file
 from snnc.options import Options
-from snnc.project import PROFILE, Compiled
+from snnc.project import Compiled
 
 if TYPE_CHECKING:
     from snnc.recording import Recording
@@ -155,7 +156,7 @@ class Session(session.Session):
     def _record(self, sequences: Mapping[str, Given], start: Initial, samples: int) -> Recording:
         if samples < 1:
             raise RecordingError(f"{samples} samples are to be recorded; record at least 1.")
-        from snnc.recording import RECORDING, record, write_recording
+        from snnc.recording import record, write_recording
 
         few = {id_: array[:, :samples] for id_, array in densely(sequences).items()}
         self.recording = record(self.program, self.engine.get_parameters(), few, {key: array[:samples] for key, array in start.items()})

@@ -17,8 +17,6 @@ from snnc.compiler.errors import SnncError
 from snnc.compiler.graph import Array
 
 ABI_VERSION: Final = 2
-PROJECT_FORMAT: Final = "snnc project 1"
-"""What ``project.json`` of an emitted project says that it is."""
 SHARED_SOURCES: Final = ("snnc_abi.h", "snnc_abi.cpp", "snnc_session.hpp", "snnc_files.hpp", "snnc_files.cpp", "snnc_main.cpp")
 """Sources of the ABI that every native project holds."""
 _MAX_RANK: Final = 8

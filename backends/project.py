@@ -5,19 +5,20 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import shutil
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
+from snnc.backends.carrying import Carried, carry_over, remove
+from snnc.backends.exchange import exchange
+from snnc.backends.folder_lock import check_free, locked
+from snnc.backends.manifest import TRAINED, own_files, write_manifest
 from snnc.compiler.errors import SnncError
 
 Chunk: TypeAlias = bytes | memoryview
-
-MARKS: Final = ("project.json", "model/options.json")
-"""A folder that holds one of these is a project of snnc, and may be replaced by a new one."""
 
 
 class OutputFolderError(SnncError):
@@ -50,13 +51,25 @@ def write_file(path: Path, chunks: Iterable[Chunk]) -> str:
 
 
 @contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
+def whole_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
     """Give an empty folder to fill; it becomes `folder` only when the block ends without an error. An older project there is replaced.
+
+    What the block wrote is listed in ``snnc.json``. Of an older project, files that snnc did not write stay where they are; those that
+    somebody has changed and trained weights are put aside, see :func:`snnc.backends.carrying.carry_over`, which a warning says.
+
+    Parameters
+    ----------
+    folder
+        Where.
+    keep_trained
+        Whether the trained weights of an older project are kept.
 
     Raises
     ------
     ForeignFolderError
         The folder exists and is not empty, but holds no project.
+    FolderInUseError
+        Another process trains in it.
     DiskFullError, OutputFolderError
         The files cannot be written; nothing is left behind and an older project stays as it was.
     """
@@ -67,12 +80,13 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         beside.chmod(0o777 & ~umask())
         yield beside
-        _put_in_place(beside, folder)
+        write_manifest(beside)
+        _put_in_place(beside, folder.resolve(), keep_trained)
     except OSError as error:
         raise _explain(folder, error) from None
     finally:
         if beside is not None:
-            shutil.rmtree(beside, ignore_errors=True)
+            remove(beside)
 
 
 def check_replaceable(folder: Path) -> None:
@@ -81,35 +95,56 @@ def check_replaceable(folder: Path) -> None:
     Raises
     ------
     ForeignFolderError
-        `folder` is a file, or holds files that are not snnc's.
+        `folder` is a file, or nothing shows that it is snnc's own.
+    FolderInUseError
+        Another process trains in it.
     OutputFolderError
-        `folder` cannot be looked at.
+        `folder` cannot be looked at, or is read-only.
     """
     try:
         if not folder.is_symlink() and not folder.exists():
             return
         if not folder.is_dir():
             raise ForeignFolderError(f"{str(folder)!r} is a file; give a folder.")
-        if any(folder.iterdir()) and not any((folder / mark).is_file() for mark in MARKS):
+        if any(folder.iterdir()) and own_files(folder) is None:
             raise ForeignFolderError(f"the folder {str(folder)!r} holds files that are not a project of snnc; give a new or empty folder.")
+        if not os.access(folder, os.W_OK):
+            raise OutputFolderError(f"the folder {str(folder)!r} is read-only; make it writable (chmod u+w), or give another.")
+        check_free(folder)
     except OSError as error:
         raise _explain(folder, error) from None
 
 
-def _put_in_place(beside: Path, folder: Path) -> None:
-    target = folder.resolve()
-    if not target.exists():
+def _put_in_place(beside: Path, target: Path, keep_trained: bool) -> None:
+    """Make `beside` the folder `target`; an older project there lies in `beside` after that."""
+    if not target.exists() or not any(target.iterdir()):
         beside.rename(target)
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
-    target.rename(old / "project")
-    try:
-        beside.rename(target)
-    except OSError:
-        (old / "project").rename(target)
-        raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
+    with locked(target, "compiles"):
+        own = own_files(target)
+        if own is None:
+            raise ForeignFolderError(f"the folder {str(target)!r} has become something other than a project of snnc; nothing was written.")
+        carried = carry_over(target, beside, own, keep_trained)
+        exchange(beside, target)
+    _say(carried, beside, target)
+
+
+def _say(carried: Carried, beside: Path, target: Path) -> None:
+    """Warn of what was put aside."""
+
+    def place(path: Path) -> str:
+        return str(target / path.relative_to(beside))
+
+    if carried.trained is not None:
+        text = f"the trained weights of the project that was here lie in {place(carried.trained)}; to go on from them, copy them to"
+        warnings.warn(f"{text} {target / TRAINED} (where the network is the same).", UserWarning, stacklevel=2)
+    if carried.dropped:
+        warnings.warn(f"the trained weights of the project that was in {target} are deleted.", UserWarning, stacklevel=2)
+    if carried.edited:
+        files = ", ".join(map(place, carried.edited[:5])) + (" …" if len(carried.edited) > 5 else "")
+        warnings.warn(
+            f"{len(carried.edited)} files of the older project had been changed and were put aside: {files}", UserWarning, stacklevel=2
+        )
 
 
 def umask() -> int:

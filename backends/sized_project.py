@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from snnc.backends.native import ABI_VERSION, PROJECT_FORMAT, SHARED_SOURCES
+from snnc.backends.manifest import PROJECT_FORMAT
+from snnc.backends.native import ABI_VERSION, SHARED_SOURCES
 from snnc.backends.project import Chunk, whole_folder, write_file
 from snnc.backends.safetensors_file import safetensors
 from snnc.backends.source_templates import source_templates, text_of

@@ -124,6 +124,9 @@ def compile_(
     seed: SeedOption = 0,
     dt: DtOption = None,
     dialect: DialectOption = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Delete the trained weights of the project that is replaced; by default they are put aside.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Compile a model for a machine: understand it, map it onto the tiles, emit a program with its plan and report.
@@ -194,7 +197,7 @@ def compile_(
         return
     assert output is not None, "checked above"
     with working("compiling"):
-        compiled = compile_to_folder(graph, chosen, output, data)
+        compiled = compile_to_folder(graph, chosen, output, data, overwrite=overwrite)
     ran = None
     if run:
         from snnc.trial import run_once

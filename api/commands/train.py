@@ -33,10 +33,10 @@ def train(
     Example: snnc train build/ --data digits.npz --epochs 5
     """
     from snnc.backends.history import Progress as Stage
+    from snnc.backends.manifest import TRAINED
     from snnc.backends.ranks import leads
     from snnc.compiling import open as open_project
     from snnc.data import pick, read_arrays
-    from snnc.project import TRAINED
 
     arrays = read_arrays(data)
     y = pick(arrays, "y", data)

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from snnc.backends.manifest import PROJECT_FORMAT
 from snnc.backends.names import comment_text
-from snnc.backends.native import ABI_VERSION, PROJECT_FORMAT, SHARED_SOURCES
+from snnc.backends.native import ABI_VERSION, SHARED_SOURCES
 from snnc.backends.poplar.backward import add_backward
 from snnc.backends.poplar.build import SOURCES
 from snnc.backends.poplar.dealt import AHEAD

@@ -7,11 +7,12 @@ import torch
 from dsl_nets import delayed, relay, run, values
 
 import snnc
+from snnc.backends.manifest import TRAINED
 from snnc.compiler.errors import CycleWithoutDelayError, TooLargeError
 from snnc.compiler.graph import Conv, Linear, OneToOne, Pool, Sparse
 from snnc.compiler.sparse import dense_weight
 from snnc.compiler.verify import verify
-from snnc.project import TRAINED, read_trained
+from snnc.project import read_trained
 
 # ---- convolutions and pooling ----------------------------------------------------------------------------------------
 

@@ -146,7 +146,7 @@ def test_description_and_plan_fit_the_files():
     assert description["format"] == "snnc project 1"
     for name, wanted in description["files"].items():
         assert hashlib.sha256((case.folder / name).read_bytes()).hexdigest() == wanted
-    assert {p.name for p in case.folder.iterdir()} == {*description["files"], "project.json"}
+    assert {p.name for p in case.folder.iterdir()} == {*description["files"], "project.json", "snnc.json"}
     assert plan_from_json((case.folder / "plan.json").read_text()) == case.plan
     tensors = case.open().session.tensors
     for group in ("inputs", "outputs", "parameters"):

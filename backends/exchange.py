@@ -1,0 +1,52 @@
+"""Two folders change places in one step, so that there is no moment without one of them."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import tempfile
+from pathlib import Path
+from typing import Final
+
+_HERE: Final = -100
+_EXCHANGE: Final = 2
+"""``AT_FDCWD`` and ``RENAME_EXCHANGE`` of Linux."""
+_UNSUPPORTED: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM})
+
+
+def exchange(first: Path, second: Path) -> None:
+    """Give each folder the other's name; both lie in one folder.
+
+    Where the file system cannot do that in one step, it is three renames, and `second` is there again when one of them fails.
+
+    Raises
+    ------
+    OSError
+        They cannot be renamed; both are as they were.
+    """
+    number = _exchanged(first, second)
+    if number == 0:
+        return
+    if number not in _UNSUPPORTED:
+        raise OSError(number, os.strerror(number), str(second))
+    between = Path(tempfile.mkdtemp(prefix=f".{second.name}.old.", dir=second.parent))
+    second.rename(between / "project")
+    try:
+        first.rename(second)
+    except OSError:
+        (between / "project").rename(second)
+        raise
+    else:
+        (between / "project").rename(first)
+    finally:
+        between.rmdir()
+
+
+def _exchanged(first: Path, second: Path) -> int:
+    """Return 0, or the number of the error."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return errno.ENOSYS
+    return 0 if rename(_HERE, os.fsencode(first), _HERE, os.fsencode(second), _EXCHANGE) == 0 else ctypes.get_errno()

@@ -1,0 +1,75 @@
+"""Compiling into a folder that is there: work is kept, and what is not snnc's is left alone."""
+
+import os
+
+import numpy as np
+import pytest
+
+import snnc
+from snnc import cli
+from snnc.backends.folder_lock import locked
+from snnc.backends.manifest import MANIFEST, TRAINED, read_manifest
+
+
+def net(hidden=5):
+    return snnc.Sequential(6, snnc.Dense(hidden), snnc.LIF(beta=0.8), snnc.Dense(3), snnc.LI(), name="small")
+
+
+def compiled(folder, target="reference", **options):
+    snnc.compile(net(), target, loss="ce_mean_membrane", optimizer="adam:0.01", batch=10, output=folder, **options).close()
+    return folder
+
+
+def trained(folder):
+    with snnc.open(folder) as session:
+        rng = np.random.default_rng(0)
+        session.fit(rng.integers(0, 2, (20, 8, 6)), rng.integers(0, 3, 20))
+        session.save(folder / TRAINED, optimizer=True)
+    return (folder / TRAINED).read_bytes()
+
+
+@pytest.mark.parametrize("target", ["reference", "cpu", "gc200"])
+def test_the_list_of_a_project_names_all_that_the_compiler_wrote(tmp_path, target):
+    steps = {"steps": 8} if target == "gc200" else {}
+    folder = compiled(tmp_path / "p", target, **steps)
+    there = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
+    assert set(read_manifest(folder)) == there - {MANIFEST}
+
+
+def test_recompiling_puts_trained_weights_aside_and_they_can_be_brought_back(tmp_path, capsys):
+    folder = compiled(tmp_path / "p")
+    weights = trained(folder)
+    (folder / "notes.txt").write_text("mine")
+    arguments = ["compile", str(folder), "-o", str(folder), "--target", "reference", "--loss", "ce_mean_membrane", "--batch", "10"]
+    assert cli.run_command(arguments) == 0
+    said = capsys.readouterr().err
+    assert f"before-1/{TRAINED}" in said
+    assert (folder / "before-1" / TRAINED).read_bytes() == weights
+    assert (folder / "notes.txt").read_text() == "mine"
+    (folder / "before-1" / TRAINED).rename(folder / TRAINED)
+    snnc.open(folder).close()
+
+
+def test_recompiling_with_overwrite_deletes_trained_weights_and_says_so(tmp_path, capsys):
+    folder = compiled(tmp_path / "p")
+    trained(folder)
+    assert cli.run_command(["compile", str(folder), "-o", str(folder), "--target", "reference", "--overwrite"]) == 0
+    assert "are deleted" in capsys.readouterr().err
+    assert not list(folder.rglob("trained*"))
+
+
+def test_a_folder_of_another_tool_is_refused_before_the_model_is_read(tmp_path, capsys):
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "project.json").write_text('{"name": "thesis"}')
+    assert cli.run_command(["compile", str(tmp_path / "missing.onnx"), "-o", str(tmp_path / "theirs")]) == 2
+    assert "SNNC-E414" in capsys.readouterr().err
+    assert [p.name for p in (tmp_path / "theirs").iterdir()] == ["project.json"]
+
+
+def test_compiling_over_a_folder_in_training_is_refused(tmp_path, command):
+    folder = compiled(tmp_path / "p")
+    with locked(folder, "trains"):
+        found = command("compile", folder, "-o", folder, "--target", "reference")
+    assert found.returncode == 2
+    assert "SNNC-E417" in found.stderr
+    assert f"process {os.getpid()} on" in found.stderr
