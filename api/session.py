@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends import session
+from snnc.backends.checkpoint import Checkpoints
 from snnc.backends.engine import Engine, Initial
 from snnc.backends.events import Given, densely
-from snnc.backends.history import History, Progress
+from snnc.backends.history import Epoch, History, Progress
 from snnc.backends.manifest import PROFILE, RECORDING
 from snnc.backends.session import Input
 from snnc.compiler.graph import Graph
@@ -67,6 +68,8 @@ class Session(session.Session):
         seed: int | None = None,
         accumulate: int = 1,
         callback: Callable[[Progress], None] | None = None,
+        on_epoch: Callable[[Epoch], None] | None = None,
+        checkpoints: Checkpoints | None = None,
         distributed: bool = True,
     ) -> History:
         """Train; batch size and seed are those of the compilation unless given. See :meth:`snnc.backends.session.Session.fit`."""
@@ -83,6 +86,8 @@ class Session(session.Session):
             seed=order,
             accumulate=accumulate,
             callback=callback,
+            on_epoch=on_epoch,
+            checkpoints=checkpoints,
             distributed=distributed,
         )
 

@@ -155,6 +155,36 @@ class RanksDifferError(SessionError):
     code = "SNNC-E549"
 
 
+class DivergedError(SessionError):
+    """Training came to a loss, or to parameters, that are not finite; the weights are the last good ones."""
+
+    code = "SNNC-E535"
+
+
+class UnfinishedTrainingError(SessionError):
+    """A project's training was stopped, and nothing says whether to resume it or to begin another one."""
+
+    code = "SNNC-E536"
+
+
+class ResumeError(SessionError):
+    """A training cannot be resumed: it was made with other settings or data, or the file does not say where it stands."""
+
+    code = "SNNC-E537"
+
+
+class CheckpointError(SessionError):
+    """A checkpoint of a training cannot be written."""
+
+    code = "SNNC-E538"
+
+
+class CheckpointIntervalError(SessionError):
+    """The time between two checkpoints is no duration."""
+
+    code = "SNNC-E539"
+
+
 class RanksGroupError(SessionError):
     """Processes that train together cannot reach each other, or not with what they hold."""
 

@@ -18,9 +18,23 @@ class Progress:
     """Of this batch."""
 
 
+@dataclass(frozen=True)
+class Epoch:
+    """An epoch that is over."""
+
+    number: int
+    """Counted from 0, with the epochs of earlier runs that ``first_epoch`` says."""
+    until: int
+    """The number at which the training ends."""
+    loss: float
+    """Mean over the samples."""
+    seconds: float
+    """Duration in this run."""
+
+
 @dataclass
 class History:
-    """Losses of a training run."""
+    """Losses of a training run: of the epochs that ended in it."""
 
     losses: list[float] = field(default_factory=list)
     """Mean over the samples of each epoch."""

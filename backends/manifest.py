@@ -59,14 +59,14 @@ def own_files(folder: Path) -> dict[str, str | None] | None:
     found: dict[str, str | None] = dict.fromkeys(BY_PRODUCTS)
     listed = read_manifest(folder)
     if listed is not None:
-        return found | listed
+        return {**found, **listed}
     emitted = _files(_json(folder / "project.json"), PROJECT_FORMAT)
     model = _is_model(folder)
     if emitted is None and not model:
         return None
     if emitted is not None:
-        found |= {"project.json": None} | emitted
-    return found | (dict.fromkeys(_MODEL) if model else {})
+        found = {**found, "project.json": None, **emitted}
+    return found | (dict.fromkeys(_MODEL, None) if model else {})
 
 
 def _is_model(folder: Path) -> bool:

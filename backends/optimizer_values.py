@@ -27,7 +27,11 @@ def optimizer_by_label(program: StepProgram, engine: Engine) -> dict[str, Array]
     OptimizerValuesError
         There is no optimiser, or the backend does not show it.
     """
-    found = _resumable(program, engine).get_optimizer()
+    return entries_of(program, _resumable(program, engine).get_optimizer())
+
+
+def entries_of(program: StepProgram, found: OptimizerValues) -> dict[str, Array]:
+    """Return values of an optimiser as entries of a file."""
     entries = {UPDATES: np.array([found.updates], dtype=np.int64)}
     for moment, kept in found.moments.items():
         entries |= {f"{PREFIX}{moment}:{program.parameters[name].label}": value for name, value in kept.items()}

@@ -41,8 +41,8 @@ class Ranks:
         self.rank: int = self._group.get_rank()
         self.size: int = self._group.get_world_size()
         self._place = _place(self._group.get_backend_config(), engine.device)
-        self._flat = self._torch.zeros(engine.gradient_elements + 1, dtype=self._torch.float32, device=self._place)
-        """All gradients one behind the other, and the loss."""
+        self._flat = self._torch.zeros(engine.gradient_elements + 2, dtype=self._torch.float32, device=self._place)
+        """All gradients one behind the other, the loss, and how many processes are to stop."""
         self._wait()
 
     def share(self, samples: Array) -> Array:
@@ -71,8 +71,8 @@ class Ranks:
         self._compare("the labels (each is given all samples, and takes its share of every batch)", _bytes(labels.astype(np.int64)))
         self._take_over()
 
-    def update(self, loss: float, some: bool, learning_rate: float) -> float:
-        """Sum the gradients and the losses of all processes, make the update and return the loss.
+    def update(self, loss: float, some: bool, learning_rate: float, stop: bool) -> tuple[float, bool]:
+        """Sum the gradients and the losses of all processes, make the update; return the loss, and whether any process is to stop.
 
         Parameters
         ----------
@@ -82,17 +82,20 @@ class Ranks:
             Whether this process had samples, so that its engine holds gradients of them.
         learning_rate
             Of the update.
+        stop
+            Whether this process is to stop.
         """
         flat = self._flat
         if some:
             self.engine.gradients_to(flat.data_ptr())
-            flat[-1] = loss
+            flat[-2] = loss
         else:
             flat.zero_()
+        flat[-1] = float(stop)
         self._sum()
         self.engine.gradients_from(flat.data_ptr())
         self.engine.change_parameters(learning_rate)
-        return float(flat[-1])
+        return float(flat[-2]), bool(flat[-1] > 0)
 
     def end(self) -> None:
         """Compare the parameters, which have to be the same bits.

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from snnc.backends import training
 from snnc.backends.arrays import checked, describe, from_sequence, padded, to_sequence
+from snnc.backends.checkpoint import Checkpoints
 from snnc.backends.engine import Array, Engine, Initial, SteppingEngine, takes_ahead
 from snnc.backends.errors import (
     BatchSizeError,
@@ -24,14 +25,16 @@ from snnc.backends.errors import (
     UnknownNameError,
 )
 from snnc.backends.events import Events, Given
-from snnc.backends.history import History, Progress
+from snnc.backends.fitting import Call, beginning, fit
+from snnc.backends.history import Epoch, History, Progress
 from snnc.backends.initial import initial_values
-from snnc.backends.optimizer_values import PREFIX, optimizer_by_label, set_optimizer_by_label
+from snnc.backends.optimizer_values import optimizer_by_label
 from snnc.backends.prediction import check_labels, prediction_output, scores
 from snnc.backends.ranks import ranks_for
 from snnc.backends.replay import Replay
 from snnc.backends.updates import Updates
-from snnc.backends.weights import by_label, by_name, load_weights, save_weights
+from snnc.backends.weight_entries import set_entries
+from snnc.backends.weights import by_label, by_name, check_finite, load_weights, save_weights
 from snnc.compiler.graph import Layout
 from snnc.compiler.step_program import InputInfo, StepProgram
 
@@ -177,6 +180,8 @@ class Session:
         seed: int = 0,
         accumulate: int = 1,
         callback: Callable[[Progress], None] | None = None,
+        on_epoch: Callable[[Epoch], None] | None = None,
+        checkpoints: Checkpoints | None = None,
         distributed: bool = True,
     ) -> History:
         """Train by backpropagation through time.
@@ -210,11 +215,21 @@ class Session:
             of a part. The update is that of the whole batch, up to rounding.
         callback
             Called after each batch.
+        on_epoch
+            Called after each epoch, once it is kept.
+        checkpoints
+            A file that keeps weights, what the optimiser keeps and the position, and how often. With it, Ctrl-C, SIGTERM and SIGHUP end
+            training after the batch that runs: it is kept, then the signal does what it does elsewhere (``KeyboardInterrupt``).
         distributed
             Whether such processes train together; otherwise each trains by itself.
 
         Raises
         ------
+        DivergedError
+            A loss is not finite, or a parameter or moment is at the end of an epoch. The session holds parameters and moments of the last
+            epoch (or checkpoint) at which all were finite, at worst those it began with, and can be used and trained on.
+        CheckpointError
+            What was reached cannot be written; the session holds it.
         SessionError
             The data do not fit the network, or it cannot be trained; or processes that are to train together cannot.
         """
@@ -227,15 +242,16 @@ class Session:
         plan = training.Schedule(
             epochs, training.batch_size(self.engine, count, batch), self.engine.batch is not None, shuffle, seed, first_epoch
         )
-        rate = training.learning_rate(self.program.optimizer, learning_rate)
+        call = Call(plan, count, labels, learning_rate, accumulate, checkpoints, callback, on_epoch)
         ranks = ranks_for(self.engine, plan.batch) if distributed else None
         updates = Updates(
             self.engine, lambda chosen: (self._batch(data, chosen), labels[chosen].astype(np.int64)), accumulate=accumulate, ranks=ranks
         )
+        begin = beginning(call, self.program, self.engine)
         if ranks is not None:
-            ranks.begin((plan, accumulate, {id_: a.shape for id_, a in data.items()}), labels)
-        history = training.train(plan, count, lambda chosen, epoch, following: updates.make(chosen, following, rate(epoch)), callback)
-        if ranks is not None:
+            ranks.begin((plan, begin, accumulate, {id_: a.shape for id_, a in data.items()}), labels)
+        history = fit(call, begin, self.program, self.engine, updates)
+        if ranks is not None and not updates.stopping:
             ranks.end()
         return history
 
@@ -276,12 +292,16 @@ class Session:
         ------
         WeightFileError
             The file cannot be written.
+        WeightNotFiniteError
+            A value is NaN or infinite; the file stays as it was.
         OptimizerValuesError
             With `optimizer`: the network was compiled without one.
         """
         self._check_open()
         kept = optimizer_by_label(self.program, self.engine) if optimizer else {}
-        save_weights(path, self.state_dict() | kept)
+        values = self.state_dict() | kept
+        check_finite(values)
+        save_weights(path, values)
 
     def load(self, path: str | os.PathLike[str], strict: bool = True, optimizer: bool | None = None) -> None:
         """Set the parameters from a safetensors file; nothing changes when anything is wrong.
@@ -304,13 +324,7 @@ class Session:
             What it holds of an optimiser is missing, damaged or of another one.
         """
         self._check_open()
-        entries = load_weights(path)
-        kept = {name: value for name, value in entries.items() if name.startswith(PREFIX)}
-        parameters = by_name(self.program, {name: value for name, value in entries.items() if name not in kept}, strict)
-        wanted = bool(kept) and self.program.optimizer is not None if optimizer is None else optimizer
-        if wanted:
-            set_optimizer_by_label(self.program, self.engine, kept)
-        self.engine.set_parameters(parameters)
+        set_entries(self.program, self.engine, load_weights(path), strict, optimizer)
 
     # ---- the rest ----------------------------------------------------------------------------------------------------
 

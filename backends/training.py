@@ -6,12 +6,14 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
+from snnc.backends.checkpoint import Position
 from snnc.backends.engine import Array, Engine
 from snnc.backends.errors import BatchSizeError, TrainingOptionError
-from snnc.backends.history import History, Progress
+from snnc.backends.history import Epoch, History
 from snnc.compiler.optimizers import Optimizer
 
 
@@ -65,39 +67,61 @@ def learning_rate(optimizer: Optimizer, wanted: float | Callable[[int], float] |
     return rate
 
 
-def train(
-    plan: Schedule,
-    count: int,
-    step: Callable[[Array, int, Array | None], float],
-    callback: Callable[[Progress], None] | None,
-) -> History:
-    """Call ``step(indices, epoch, following)`` for every batch of every epoch, with the indices of the batch that follows (None: none)."""
+def batches_of(plan: Schedule, count: int) -> int:
+    """Return how many batches an epoch of `count` samples has."""
+    return count // plan.batch if plan.full_batches_only else -(-count // plan.batch)
+
+
+class Watch(Protocol):
+    """Looks on while a training goes by."""
+
+    def after_batch(self, epoch: int, losses: Sequence[float]) -> bool:
+        """Take the losses of the epoch so far; return whether to stop here."""
+        ...
+
+    def stopped(self, epoch: int, losses: Sequence[float]) -> None:
+        """Take the losses of the epoch in which training stops."""
+        ...
+
+    def after_epoch(self, epoch: Epoch) -> None:
+        """Take an epoch that is over."""
+        ...
+
+
+def train(plan: Schedule, count: int, begin: Position, step: Callable[[Array, int, Array | None], float], watch: Watch) -> History:
+    """Call ``step(indices, epoch, following)`` for every batch that is left, with the indices of the batch that follows (None: none)."""
     used = count - count % plan.batch if plan.full_batches_only else count
     history = History(dropped=count - used)
-    starts = range(0, used, plan.batch)
-    batches = _batches(plan, count, [slice(at, min(at + plan.batch, used)) for at in starts])
+    parts = [slice(at, min(at + plan.batch, used)) for at in range(0, used, plan.batch)]
+    batches = _batches(plan, count, parts, begin)
     following = next(batches, None)
-    for epoch in range(plan.first_epoch, plan.first_epoch + plan.epochs):
+    losses, stop = list(begin.losses), False
+    for epoch in range(begin.epoch, begin.until):
         began = time.perf_counter()
-        losses, sizes = [], []
-        for number in range(len(starts)):
+        for _ in range(len(losses), len(parts)):
             chosen, following = following, next(batches, None)
             assert chosen is not None, "there are as many batches as epochs have"
             losses.append(step(chosen, epoch, following))
-            sizes.append(len(chosen))
-            if callback is not None:
-                callback(Progress(epoch - plan.first_epoch, plan.epochs, number, len(starts), losses[-1]))
+            stop = watch.after_batch(epoch, losses)
+            if stop and len(losses) < len(parts):
+                watch.stopped(epoch, losses)
+                return history
+        done = Epoch(epoch, begin.until, float(np.average(losses, weights=[p.stop - p.start for p in parts])), time.perf_counter() - began)
         history.batch_losses.append(losses)
-        history.losses.append(float(np.average(losses, weights=sizes)))
-        history.seconds.append(time.perf_counter() - began)
+        history.losses.append(done.loss)
+        history.seconds.append(done.seconds)
+        watch.after_epoch(done)
+        losses = []
+        if stop:
+            break
     return history
 
 
-def _batches(plan: Schedule, count: int, parts: Sequence[slice]) -> Iterator[Array]:
-    """Indices of every batch of every epoch."""
+def _batches(plan: Schedule, count: int, parts: Sequence[slice], begin: Position) -> Iterator[Array]:
+    """Indices of every batch that is left."""
     generator = np.random.default_rng(plan.seed)
-    for _ in range(plan.first_epoch if plan.shuffle else 0):
+    for _ in range(begin.epoch if plan.shuffle else 0):
         generator.permutation(count)
-    for _ in range(plan.epochs):
+    for epoch in range(begin.epoch, begin.until):
         order = generator.permutation(count) if plan.shuffle else np.arange(count)
-        yield from (order[part] for part in parts)
+        yield from (order[part] for part in parts[begin.batch if epoch == begin.epoch else 0 :])

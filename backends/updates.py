@@ -40,6 +40,10 @@ class Updates:
         self.batch_of = batch_of
         self.accumulate = accumulate
         self.ranks = ranks
+        self.asked: Callable[[], bool] = lambda: False
+        """Whether this process is to stop."""
+        self.stopping = False
+        """Whether training is to stop after the last update: all processes that train together agree on it."""
         self._gathering = gathering(engine, accumulate)
         self._ahead: list[Batch] = []
         """The next batch, where the engine was offered it."""
@@ -50,11 +54,15 @@ class Updates:
             mine = self.ranks.share(chosen)
             batches = self._batches(mine, None if following is None else self.ranks.share(following))
             loss = self.ranks.engine.gather_parts(batches, len(chosen))
-            return self.ranks.update(loss, len(mine) > 0, learning_rate)
+            loss, self.stopping = self.ranks.update(loss, len(mine) > 0, learning_rate, self.asked())
+            return loss
         batches = self._batches(chosen, following)
         if self._gathering is not None:
-            return self._gathering.train_parts(batches, len(chosen), learning_rate)
-        return self.engine.train_batch(*next(batches), learning_rate)
+            loss = self._gathering.train_parts(batches, len(chosen), learning_rate)
+        else:
+            loss = self.engine.train_batch(*next(batches), learning_rate)
+        self.stopping = self.asked()
+        return loss
 
     def _batches(self, chosen: Array, following: Array | None) -> Iterator[Batch]:
         """Give the samples `chosen` as they are run: in parts, or at once, and then the engine is offered those that follow."""

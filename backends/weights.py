@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from snnc.backends.durable import write_durably
 from snnc.backends.engine import Array
 from snnc.backends.errors import WeightFileError, WeightNotFiniteError, WeightsError, WeightShapeError
 from snnc.compiler.step_program import StepProgram
@@ -48,6 +50,26 @@ def by_name(program: StepProgram, values: Mapping[str, object], strict: bool) ->
     return found
 
 
+def packed(values: Mapping[str, Array], metadata: Mapping[str, str]) -> bytes:
+    """Return a safetensors file."""
+    content = {"format": "snnc", **metadata}
+    return bytes(safetensors.numpy.save({k: np.asarray(v, order="C") for k, v in values.items()}, content))
+
+
+def check_finite(values: Mapping[str, Array]) -> None:
+    """Refuse values, by label, that no file should hold.
+
+    Raises
+    ------
+    WeightNotFiniteError
+        Some are NaN or infinite.
+    """
+    for label, value in values.items():
+        bad = int(value.size - np.isfinite(value).sum())
+        if bad:
+            raise WeightNotFiniteError(f"{label} holds {bad:,} of {value.size:,} values that are not finite numbers; they are not saved.")
+
+
 def save_weights(path: str | os.PathLike[str], values: Mapping[str, Array]) -> None:
     """Write a safetensors file; it appears whole or not at all.
 
@@ -57,17 +79,25 @@ def save_weights(path: str | os.PathLike[str], values: Mapping[str, Array]) -> N
         The file cannot be written.
     """
     target = Path(path)
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        beside.write_bytes(safetensors.numpy.save({k: np.asarray(v, order="C") for k, v in values.items()}, {"format": "snnc"}))
-        beside.replace(target)
+        write_durably(target, packed(values, {}), target.with_name(f".{target.name}.{os.getpid()}.part"))
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise WeightFileError(f"the weights cannot be written to {target}: {error.strerror}.") from None
 
 
 def load_weights(path: str | os.PathLike[str]) -> dict[str, Array]:
-    """Read a safetensors file.
+    """Read the arrays of a safetensors file.
+
+    Raises
+    ------
+    WeightFileError
+        It is missing or damaged.
+    """
+    return read_weight_file(path)[0]
+
+
+def read_weight_file(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, str]]:
+    """Read the arrays and the metadata of a safetensors file.
 
     Raises
     ------
@@ -75,7 +105,11 @@ def load_weights(path: str | os.PathLike[str]) -> dict[str, Array]:
         It is missing or damaged.
     """
     try:
-        return dict(safetensors.numpy.load(Path(path).read_bytes()))
+        data = Path(path).read_bytes()
+        arrays = dict(safetensors.numpy.load(data))
+        # The library has checked the header, but gives metadata of files only.
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        return arrays, dict(header.get("__metadata__") or {})
     except OSError as error:
         raise WeightFileError(f"the weights cannot be read from {path}: {error.strerror}.") from None
     except (safetensors.SafetensorError, KeyError, ValueError) as error:

@@ -1,0 +1,41 @@
+"""Files that are whole whatever happens while they are written: the process killed, the machine down, the disk full."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def write_durably(path: Path, data: bytes, part: Path) -> None:
+    """Write `data` to `part`, wait until the disk has it, and give it the name `path`; both lie in one folder.
+
+    Raises
+    ------
+    OSError
+        It cannot be written; what `path` was stays.
+    """
+    try:
+        with open(part, "wb", opener=_without_links) as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _without_links(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Wait until the disk has the names in a folder."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
