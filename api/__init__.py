@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     __version__: str
+    from snnc.backends.checkpoint import Checkpoints as Checkpoints
     from snnc.backends.events import Events as Events
     from snnc.compiler.errors import SnncError as SnncError
     from snnc.compiler.graph import Graph as Graph
@@ -71,6 +72,7 @@ _HOMES: Final = {
     "Adam": "snnc.compiler.optimizers:Adam",
     "Alpha": "snnc.compiler.neurons:Alpha",
     "AvgPool": "snnc.frontends.connections:AvgPool",
+    "Checkpoints": "snnc.backends.checkpoint:Checkpoints",
     "Constant": "snnc.frontends.initialisers:Constant",
     "Conv": "snnc.frontends.connections:Conv",
     "CrossEntropy": "snnc.losses:cross_entropy",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from types import FrameType
 from typing import Final
 
 import typer
@@ -42,7 +44,10 @@ _CLICK: Final[type[Exception]] = next(c for c in typer.BadParameter.__mro__ if c
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit."""
+    """Run the command line and exit; signals that end the process let it tidy up first."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _end)
     raise SystemExit(run_command(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -58,6 +63,9 @@ def run_command(arguments: list[str]) -> int:
         except (KeyboardInterrupt, typer.Abort):
             fail("interrupted.")
             return INTERRUPTED
+        except _Ended as ended:
+            fail(f"ended by {signal.Signals(ended.number).name}.")
+            return 128 + ended.number
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
@@ -66,6 +74,18 @@ def run_command(arguments: list[str]) -> int:
     if code == INTERRUPTED:
         fail("interrupted.")
     return code if isinstance(code, int) else 0
+
+
+class _Ended(BaseException):
+    """A signal asks the process to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    raise _Ended(number)
 
 
 def make_app() -> typer.Typer:

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from snnc.backends.arrays import to_sequence
 from snnc.backends.engine import Engine
 from snnc.backends.errors import UnknownNameError
-from snnc.backends.manifest import TRAINED
 from snnc.backends.project import whole_folder
 from snnc.compiler.graph import Graph, Input, Kind
 from snnc.compiler.losses import Loss
@@ -28,10 +27,11 @@ from snnc.errors import ModelFormatError
 from snnc.frontends.dsl import Network
 from snnc.loading import check_discrete, is_project, load_model, load_project
 from snnc.options import Options, options
-from snnc.project import Compiled, compile_graph, read_project, read_trained, write_project
+from snnc.project import Compiled, compile_graph, read_project, write_project
 from snnc.releasing import released
 from snnc.session import Session, with_own_name
 from snnc.target_kinds import CPU, CUDA, REFERENCE, UNPLACED, for_poptorch
+from snnc.trained import load_trained, read_trained
 
 if TYPE_CHECKING:
     from snnc.activity import Activity
@@ -183,18 +183,37 @@ def compile(
 
 
 def open(folder: str | Path) -> Session:
-    """Open a compiled project, with the weights of its last training.
+    """Open a compiled project, with the weights of its last training; where these cannot be used, a warning says so.
 
     Raises
     ------
     ProjectFolderError
         The folder is no project, or damaged.
     """
-    where = Path(folder)
+    return _opened(Path(folder), lenient=True)
+
+
+def open_strictly(folder: str | Path) -> Session:
+    """Open a compiled project as :func:`open` does, but refuse trained weights that cannot be used.
+
+    Raises
+    ------
+    ProjectFolderError
+        The folder is no project, or damaged.
+    TrainedWeightsError
+        Its trained weights cannot be used.
+    """
+    return _opened(Path(folder), lenient=False)
+
+
+def _opened(where: Path, lenient: bool) -> Session:
     compiled = read_project(where)
     session = Session(open_engine_of(compiled, where), released(compiled, where), where)
-    if (where / TRAINED).exists():
-        session.load(where / TRAINED)
+    try:
+        load_trained(session, where, lenient)
+    except BaseException:
+        session.close()
+        raise
     return session
 
 
@@ -235,7 +254,7 @@ def session_for(
     if isinstance(model, Path):
         graph, chosen = load_project(model)
         if target in (None, chosen.target):
-            return open(model)
+            return open_strictly(model)
         graph = read_trained(graph, model)
     else:
         graph, chosen = model, Options()
@@ -260,8 +279,11 @@ def as_graph(
     dialect: str | None = None,
     input_kind: str | None = None,
     steps: int | None = None,
+    lenient: bool = False,
 ) -> Graph:
     """Turn any model into a graph of its own; one that fixes its steps is made one of `steps`, where they are given.
+
+    `lenient`: a project whose trained weights cannot be used has those that were compiled.
 
     Raises
     ------
@@ -278,7 +300,7 @@ def as_graph(
         graph = model.copy()
     elif is_project(model):
         check_discrete(f"the project {str(model)!r}", dt, dialect)
-        graph = read_trained(load_project(model)[0], Path(model))
+        graph = read_trained(load_project(model)[0], Path(model), lenient)
     else:
         graph = load_model(model, dt=dt, dialect=dialect)
     if steps is not None and graph.steps not in (None, steps):

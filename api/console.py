@@ -16,6 +16,11 @@ def result(text: str) -> None:
     print(text)
 
 
+def result_now(text: str) -> None:
+    """Print a line of a result that goes on, so that a file or a pipe has it at once."""
+    print(text, flush=True)
+
+
 def result_json(data: Any) -> None:
     """Print the result as JSON and nothing else."""
     print(json.dumps(data, indent=2, allow_nan=False))
@@ -85,6 +90,7 @@ class Progress:
         from rich.progress import Progress as Bar
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
+        # Results that go elsewhere than to this terminal are not printed above the bar.
+        self._bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty())
         self._task = self._bar.add_task(self._what, total=self._total)
         self._bar.start()

@@ -104,6 +104,7 @@ def graph_for(
     dialect: str | None = None,
     input_kind: str | None = None,
     steps: int | None = None,
+    lenient: bool = False,
 ) -> Graph:
     """Return the graph of a command's model, converted on demand; the others as :func:`~snnc.compiling.as_graph` takes them.
 
@@ -113,7 +114,7 @@ def graph_for(
         A conversion is asked for without sample data.
     """
     if not conversion.asked:
-        return as_graph(model, dt=dt, dialect=dialect, input_kind=input_kind, steps=steps)
+        return as_graph(model, dt=dt, dialect=dialect, input_kind=input_kind, steps=steps, lenient=lenient)
     check_discrete(f"the ReLU network {str(model)!r}", dt, dialect)
     if conversion.calibration is None:
         raise CalibrationMissingError(

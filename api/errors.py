@@ -41,6 +41,18 @@ class ProjectFolderError(SnncError):
     code = "SNNC-E526"
 
 
+class TrainedWeightsError(SnncError):
+    """The trained weights of a project are damaged, not finite or of another network."""
+
+    code = "SNNC-E424"
+
+
+class SameFileError(SnncError):
+    """The file to write is one that the command reads."""
+
+    code = "SNNC-E418"
+
+
 class ModelFormatError(SnncError):
     """A model is of a kind that snnc does not read."""
 

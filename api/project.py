@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from snnc.backends.manifest import TRAINED
-from snnc.backends.weights import load_weights
-from snnc.compiler.graph import WEIGHTED, Array, Graph, OneToOne, Population, Sparse, Weighted
+from snnc.compiler.graph import Graph
 from snnc.compiler.plan import Plan
-from snnc.compiler.sparse import entries_of
 from snnc.compiler.step_program import StepProgram
-from snnc.errors import ProjectFolderError
 from snnc.graph_file import save_graph
 from snnc.loading import load_project
 from snnc.lowering import lowered
@@ -26,7 +21,6 @@ if TYPE_CHECKING:
     from snnc.ordering import Ordered
     from snnc.parting import Parts
 
-Trainable: TypeAlias = Weighted | Population
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,34 +102,3 @@ def read_project(folder: Path) -> Compiled:
     from snnc.placing import read_placed
 
     return Compiled(graph, chosen, program, *read_placed(graph, program, chosen, folder))
-
-
-def read_trained(graph: Graph, folder: Path) -> Graph:
-    """Return `graph` with the weights of the last training of the project in `folder`."""
-    if not (folder / TRAINED).exists():
-        return graph
-    values = load_weights(folder / TRAINED)
-    trained = graph.copy()
-    for name, operation in list(graph.of_type(*WEIGHTED, Population)):
-        trained.nx.nodes[name]["operation"] = _with_values(name, operation, values)
-    return trained
-
-
-def _with_values(name: str, operation: Trainable, values: Mapping[str, Array]) -> Trainable:
-    own = {part: values[f"{name}.{part}"] for part in ("weight", "bias") if f"{name}.{part}" in values}
-    if isinstance(operation, Population):
-        learned = {p: values[f"{name}.{p}"] for p in operation.learnable if f"{name}.{p}" in values}
-        shaped = {p: v.reshape(operation.shape) if v.ndim else v for p, v in learned.items()}
-        return replace(operation, parameters={**operation.parameters, **shaped})
-    if operation.weight is None:
-        return operation
-    weight = own.get("weight", operation.weight)
-    if isinstance(operation, Sparse) and weight.shape == operation.shape:
-        weight = entries_of(weight, operation)
-    if weight.size != operation.weight.size:
-        shapes = f"{weight.shape}, the model's {operation.weight.shape}"
-        raise ProjectFolderError(f"the trained weights of {name!r} have shape {shapes}; compile the model again and train that.")
-    weight = weight.reshape(operation.weight.shape)
-    if isinstance(operation, OneToOne):
-        return replace(operation, weight=weight)
-    return replace(operation, weight=weight, bias=own.get("bias", operation.bias))

@@ -62,6 +62,8 @@ def seconds_of(duration: float | str) -> float:
     CheckpointIntervalError
         It is no duration.
     """
+    if isinstance(duration, int | float) and not isinstance(duration, bool) and math.isfinite(duration) and duration >= 0:
+        return float(duration) or math.inf
     found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|m|h|)\s*", str(duration).lower())
     if str(duration).strip().lower() == "none" or (found is not None and float(found[1]) == 0):
         return math.inf

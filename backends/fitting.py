@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -136,4 +137,7 @@ def fit(call: Call, begin: Position, program: StepProgram, engine: Engine, updat
         def step(chosen: Array, epoch: int, following: Array | None) -> float:
             return updates.make(chosen, following, rate(epoch))
 
-        return training.train(call.schedule, call.samples, begin, step, _Watch(call, begin, keeper, lambda: updates.stopping))
+        history = training.train(call.schedule, call.samples, begin, step, _Watch(call, begin, keeper, lambda: updates.stopping))
+        if updates.stopping and stop.asked is None:
+            stop.asked = signal.SIGTERM  # another process of those that train together was asked
+    return history

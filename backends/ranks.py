@@ -67,7 +67,8 @@ class Ranks:
             They do not reach each other.
         """
         self._compare("the network, target, loss or optimizer", self.engine.fingerprint.encode())
-        self._compare("the number of epochs, the batch, the seed, the parts of an update or the samples' shape", repr(schedule).encode())
+        settings = "the number of epochs, the batch, the seed, the parts of an update, the samples' shape or the checkpoint"
+        self._compare(settings, repr(schedule).encode())
         self._compare("the labels (each is given all samples, and takes its share of every batch)", _bytes(labels.astype(np.int64)))
         self._take_over()
 

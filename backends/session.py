@@ -249,7 +249,7 @@ class Session:
         )
         begin = beginning(call, self.program, self.engine)
         if ranks is not None:
-            ranks.begin((plan, begin, accumulate, {id_: a.shape for id_, a in data.items()}), labels)
+            ranks.begin((plan, begin.epoch, begin.batch, accumulate, {id_: a.shape for id_, a in data.items()}), labels)
         history = fit(call, begin, self.program, self.engine, updates)
         if ranks is not None and not updates.stopping:
             ranks.end()

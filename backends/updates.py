@@ -42,8 +42,8 @@ class Updates:
         self.ranks = ranks
         self.asked: Callable[[], bool] = lambda: False
         """Whether this process is to stop."""
-        self.stopping = False
-        """Whether training is to stop after the last update: all processes that train together agree on it."""
+        self._agreed = False
+        """Whether the processes that train together are to stop."""
         self._gathering = gathering(engine, accumulate)
         self._ahead: list[Batch] = []
         """The next batch, where the engine was offered it."""
@@ -54,15 +54,17 @@ class Updates:
             mine = self.ranks.share(chosen)
             batches = self._batches(mine, None if following is None else self.ranks.share(following))
             loss = self.ranks.engine.gather_parts(batches, len(chosen))
-            loss, self.stopping = self.ranks.update(loss, len(mine) > 0, learning_rate, self.asked())
+            loss, self._agreed = self.ranks.update(loss, len(mine) > 0, learning_rate, self.asked())
             return loss
         batches = self._batches(chosen, following)
         if self._gathering is not None:
-            loss = self._gathering.train_parts(batches, len(chosen), learning_rate)
-        else:
-            loss = self.engine.train_batch(*next(batches), learning_rate)
-        self.stopping = self.asked()
-        return loss
+            return self._gathering.train_parts(batches, len(chosen), learning_rate)
+        return self.engine.train_batch(*next(batches), learning_rate)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether training is to stop after the last update: all processes that train together say the same."""
+        return self.asked() if self.ranks is None else self._agreed
 
     def _batches(self, chosen: Array, following: Array | None) -> Iterator[Batch]:
         """Give the samples `chosen` as they are run: in parts, or at once, and then the engine is offered those that follow."""

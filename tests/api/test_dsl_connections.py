@@ -12,7 +12,7 @@ from snnc.compiler.errors import CycleWithoutDelayError, TooLargeError
 from snnc.compiler.graph import Conv, Linear, OneToOne, Pool, Sparse
 from snnc.compiler.sparse import dense_weight
 from snnc.compiler.verify import verify
-from snnc.project import read_trained
+from snnc.trained import read_trained
 
 # ---- convolutions and pooling ----------------------------------------------------------------------------------------
 

@@ -186,8 +186,8 @@ class Recorder:
             raise RuntimeError("Duplicate GPU detected\nand so on")
         return self
 
-    def __setitem__(self, *_):
-        self.calls.append("loss")
+    def __setitem__(self, index, _):
+        self.calls.append({-2: "loss", -1: "stop"}[index])
 
     def __getitem__(self, _):
         return 1.0
@@ -203,13 +203,13 @@ def test_kernels_of_the_program_are_over_before_nccl_sums_and_its_own_before_the
     together = ranks.Ranks(Recorder(calls))
     assert calls[-1] == "synchronize"
     calls.clear()
-    together.update(1.0, True, 1e-2)
+    together.update(1.0, True, 1e-2, False)
     called = [name for name in calls if name not in ("data_ptr", "current_stream")]
-    assert called == ["gradients_to", "loss", "all_reduce", "synchronize", "gradients_from", "change_parameters"]
+    assert called == ["gradients_to", "loss", "stop", "all_reduce", "synchronize", "gradients_from", "change_parameters"]
 
 
 def test_what_torch_says_of_processes_that_do_not_reach_each_other_is_told(monkeypatch):
     monkeypatch.setattr(ranks, "_joined", lambda _: (Recorder([]), Recorder([], fails="all_reduce")))
     monkeypatch.setattr(ranks, "_place", lambda *_: "cuda:0")
     with pytest.raises(RanksGroupError, match=r"Duplicate GPU detected$"):
-        ranks.Ranks(Recorder([])).update(1.0, True, 1e-2)
+        ranks.Ranks(Recorder([])).update(1.0, True, 1e-2, False)
