@@ -23,7 +23,7 @@ from snnc.compiler.step_program import StepProgram
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiler.temporary import HeldFolder
 from snnc.data import read_arrays
-from snnc.errors import ModelFormatError
+from snnc.errors import ModelFormatError, OptionConflictError
 from snnc.frontends.dsl import Network
 from snnc.loading import check_discrete, is_project, load_model, load_project
 from snnc.options import Options, options
@@ -176,6 +176,8 @@ def compile(
         calibrate=calibrate,
     )
     graph = as_graph(model, dt=dt, input_kind=input_kind, steps=steps)
+    if output is None and overwrite:
+        raise OptionConflictError("overwrite is for a folder that is replaced; give output, or leave it out.")
     if output is None:
         return open_graph(graph, chosen, calibrate)
     compile_to_folder(graph, chosen, Path(output), calibrate, overwrite=overwrite)

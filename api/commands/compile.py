@@ -136,7 +136,7 @@ def compile_(
     from snnc.backends.project import check_replaceable
     from snnc.compiling import compile_to_folder
     from snnc.converting import ConversionRequest, graph_for
-    from snnc.errors import CommandLineError
+    from snnc.errors import CommandLineError, OptionConflictError
     from snnc.estimating import estimate_graph
     from snnc.memory_estimate import estimate_memory
     from snnc.options import options
@@ -169,6 +169,8 @@ def compile_(
         calibrate=data,
         trial=run,
     )
+    if overwrite and (output is None or estimate_only):
+        raise OptionConflictError("--overwrite is for a folder that is replaced; give -o, without --estimate-only, or leave it out.")
     _check_estimate(estimate_only, run=run, strategy=strategy, activity=activity)
     _check_written(output, estimate_only=estimate_only, dump_after=dump_after, run=run)
     if output is not None:

@@ -156,7 +156,7 @@ def test_an_option_is_refused_or_has_its_effect(folder, plain, monkeypatch, name
 
 
 def test_every_option_has_a_rule_and_a_cell():
-    own = set(inspect.signature(snnc.compile).parameters) - {"model", "target", "output"}
+    own = set(inspect.signature(snnc.compile).parameters) - {"model", "target", "output", "overwrite"}  # where the project goes
     kept = {f.name for f in fields(Options)} - {"target"}
     read = set(inspect.signature(options).parameters) - {"target", "trial"}
     assert own | kept | read == set(RULES) == set(CELLS)

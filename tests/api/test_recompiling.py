@@ -9,6 +9,7 @@ import snnc
 from snnc import cli
 from snnc.backends.folder_lock import locked
 from snnc.backends.manifest import MANIFEST, TRAINED, read_manifest
+from snnc.errors import OptionConflictError
 
 
 def net(hidden=5):
@@ -73,3 +74,12 @@ def test_compiling_over_a_folder_in_training_is_refused(tmp_path, command):
     assert found.returncode == 2
     assert "SNNC-E417" in found.stderr
     assert f"process {os.getpid()} on" in found.stderr
+
+
+def test_overwriting_without_a_folder_is_refused(tmp_path, capsys):
+    with pytest.raises(OptionConflictError):
+        snnc.compile(net(), overwrite=True)
+    folder = compiled(tmp_path / "p")
+    for further in (["--estimate-only"], ["--estimate-only", "-o", str(tmp_path / "q")]):
+        assert cli.run_command(["compile", str(folder), "--overwrite", *further]) == 2
+        assert OptionConflictError.code in capsys.readouterr().err
