@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from snnc.backends.cpu.memory import check_least
 from snnc.backends.weights import load_weights
 from snnc.compiler.graph import WEIGHTED, Array, Graph, OneToOne, Population, Sparse, Weighted
 from snnc.compiler.plan import Plan
@@ -82,11 +84,13 @@ def write_project(compiled: Compiled, folder: Path) -> None:
 
         chosen = compiled.options
         emit_cpu(compiled.program, folder, chosen.steps, chosen.batch, chosen.precision)
+        _check_bound(chosen, folder)
     elif compiled.options.target == CUDA:
         from snnc.backends.cuda.emit import emit_cuda
 
         chosen = compiled.options
         emit_cuda(compiled.program, folder, chosen.steps, chosen.batch, chosen.precision)
+        _check_bound(chosen, folder)
     (folder / "model").mkdir(parents=True, exist_ok=True)
     if compiled.parts is not None:
         from snnc.placing import save_placed
@@ -94,6 +98,16 @@ def write_project(compiled: Compiled, folder: Path) -> None:
         save_placed(compiled.parts, folder)
     save_graph(compiled.graph, folder / "model")
     (folder / OPTIONS_FILE).write_text(json.dumps({"version": 1, **to_data(compiled.options)}, indent=1) + "\n", encoding="utf-8")
+
+
+def _check_bound(chosen: Options, folder: Path) -> None:
+    """Refuse a bound on memory that nothing keeps, and say where the batch that was asked for does not."""
+    if chosen.memory is None:
+        return
+    description = json.loads((folder / "project.json").read_text(encoding="utf-8"))
+    advice = check_least(description, description["fixed_steps"], chosen.batch, chosen.memory)
+    if advice:
+        warnings.warn(advice, UserWarning, stacklevel=2)
 
 
 def read_project(folder: Path) -> Compiled:
