@@ -116,7 +116,8 @@ def compile(
     memory
         On the processor and on a GPU: bytes that a training step may take, such as ``"500M"``. Where the states of all steps are more,
         those between two checkpoints are kept, and steps run again before they run backward. Gradients are equal, on a GPU up to the order
-        of sums; on the processor the longest segments that fit are taken, and shortened once sequences list more than was assumed.
+        of sums; on the processor the longest segments that fit are taken, and shortened once sequences list more than before. A bound that
+        no segment keeps is refused before the first update. Runs take fewer samples at once.
     threads
         On the processor: how many; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all.
     overlap_host_io

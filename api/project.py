@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from snnc.backends.cpu.memory import check_least
 from snnc.compiler.graph import Graph
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
@@ -73,11 +75,13 @@ def write_project(compiled: Compiled, folder: Path) -> None:
 
         chosen = compiled.options
         emit_cpu(compiled.program, folder, chosen.steps, chosen.batch, chosen.precision)
+        _check_bound(chosen, folder)
     elif compiled.options.target == CUDA:
         from snnc.backends.cuda.emit import emit_cuda
 
         chosen = compiled.options
         emit_cuda(compiled.program, folder, chosen.steps, chosen.batch, chosen.precision)
+        _check_bound(chosen, folder)
     (folder / "model").mkdir(parents=True, exist_ok=True)
     if compiled.parts is not None:
         from snnc.placing import save_placed
@@ -85,6 +89,16 @@ def write_project(compiled: Compiled, folder: Path) -> None:
         save_placed(compiled.parts, folder)
     save_graph(compiled.graph, folder / "model")
     (folder / OPTIONS_FILE).write_text(json.dumps({"version": 1, **to_data(compiled.options)}, indent=1) + "\n", encoding="utf-8")
+
+
+def _check_bound(chosen: Options, folder: Path) -> None:
+    """Refuse a bound on memory that nothing keeps, and say where the batch that was asked for does not."""
+    if chosen.memory is None:
+        return
+    description = json.loads((folder / "project.json").read_text(encoding="utf-8"))
+    advice = check_least(description, description["fixed_steps"], chosen.batch, chosen.memory)
+    if advice:
+        warnings.warn(advice, UserWarning, stacklevel=2)
 
 
 def read_project(folder: Path) -> Compiled:

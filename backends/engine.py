@@ -127,6 +127,22 @@ def takes_ahead(engine: Engine) -> TypeGuard[AheadEngine]:
 
 
 @runtime_checkable
+class BoundedEngine(Protocol):
+    """An engine that takes any batch, but of runs only so many samples at once as its memory holds."""
+
+    def most_samples(self, steps: int, batch: int) -> int:
+        """Return how many of `batch` samples to run at once, 1 or more."""
+        ...
+
+
+def samples_at_once(engine: Engine, steps: int, batch: int) -> int:
+    """Return how many of `batch` samples an engine runs at once."""
+    if engine.batch is not None:
+        return engine.batch
+    return engine.most_samples(steps, batch) if isinstance(engine, BoundedEngine) else batch
+
+
+@runtime_checkable
 class GatheringEngine(Protocol):
     """An engine that can see the samples of an update in parts."""
 

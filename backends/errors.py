@@ -102,7 +102,7 @@ class WeightFileError(SessionError):
 
 
 class MemoryNeededError(SessionError):
-    """A sequence needs more memory than the machine has."""
+    """A sequence needs more memory than the machine has, or than a training step is allowed."""
 
     code = "SNNC-E517"
 

@@ -131,6 +131,13 @@ class Events:
         places = np.arange(int(begins[-1])) + np.repeat(begin[:-1][chosen] - begins[:-1].astype(np.int64), counts)
         return self._known(begins, self.ids[places], (*np.shape(wanted), *self.shape[2:]))
 
+    def part(self, second: slice) -> Self:
+        """Return the array's part ``[:, second]``."""
+        chosen = np.arange(self.shape[1])[second]
+        if len(chosen) == self.shape[1]:
+            return self
+        return self.rows(np.arange(self.shape[0])[:, None] * self.shape[1] + chosen[None, :])
+
     def of_samples(self, chosen: npt.NDArray[np.integer[Any]]) -> Self:
         """Take samples of [samples, T, *shape] and return [T, samples, *shape]."""
         return self.rows(np.asarray(chosen)[None, :] * self.shape[1] + np.arange(self.shape[1])[:, None])

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from pathlib import Path
 
 import numpy as np
 
-from snnc.backends.cpu.memory import UNSEEN, Needs, predicted_bytes, segment_for
+from snnc.backends.cpu.memory import UNSEEN, Needs, busiest, least_bytes, least_segment, most_samples, predicted_bytes, segment_for
 from snnc.backends.engine import Array, Initial
+from snnc.backends.errors import MemoryNeededError
 from snnc.backends.events import Given
 from snnc.backends.native import Role
 from snnc.backends.sized_engine import SizedEngine
@@ -52,6 +54,8 @@ class SegmentedEngine(SizedEngine):
         self.memory = memory
         self._segments: dict[tuple[int, int, int], int] = {}
         self._activity = UNSEEN
+        self._training = False
+        """Whether the sequence that is set is one that runs backward."""
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.engine.Engine`."""
@@ -60,7 +64,7 @@ class SegmentedEngine(SizedEngine):
 
     def run_forward(self, inputs: Mapping[str, Given]) -> None:
         """Run a sequence and keep what :meth:`run_backward` reads, in a project whose loss is a ``GivenAdjoint``."""
-        self._set_inputs(inputs)
+        self._begin_training(inputs)
         self._set_initial({})
         self._setting("autograd", 1)
         self.session.run()
@@ -68,6 +72,48 @@ class SegmentedEngine(SizedEngine):
     def run_backward(self) -> None:
         """Go back from the last :meth:`run_forward`, whose output's adjoint was set."""
         self.session.train_step()
+
+    def _set_batch(self, inputs: Mapping[str, Array], target: Array) -> None:
+        self._begin_training(inputs)
+        self.session.set("labels", target)
+
+    def _begin_training(self, inputs: Mapping[str, Given]) -> None:
+        """Set the inputs of a sequence that runs backward; the first one is run forward before, where its lists decide over the bound."""
+        steps, batch = next(iter(inputs.values())).shape[:2]
+        self._training = True
+        try:
+            if self._is_open(steps, batch):
+                self._run_to_see(inputs, steps, batch)
+            super()._set_inputs(inputs)
+        finally:
+            self._training = False
+
+    def _run_to_see(self, inputs: Mapping[str, Given], steps: int, batch: int) -> None:
+        """Run forward, with what a backward pass would read kept in the segments that take least, to see what is listed."""
+        self._check_memory(steps, batch)
+        self._segments = {(steps, batch, self.memory or 0): least_segment(self.description, steps, batch, self._threads())}
+        super()._set_inputs(inputs)
+        self._setting("autograd", 1)
+        self.session.run()
+        self._setting("autograd", 0)
+        self._look()
+        self._segments = {}
+
+    def _is_open(self, steps: int, batch: int) -> bool:
+        """Whether it depends on the activity, which nothing has shown yet, if the bound can be kept."""
+        if self.memory is None or not self.description["training"] or self._segments or self._activity.shares:
+            return False
+        most = busiest(Needs.of(self.description))
+        return least_bytes(self.description, steps, batch, self._threads(), most) > self.memory
+
+    def most_samples(self, steps: int, batch: int) -> int:
+        """See :class:`~snnc.backends.engine.BoundedEngine`."""
+        there = self._memory_there()[0] // max(1, steps * int(self.description["bytes_per_step"]))
+        size = max(1, min(batch, there))
+        if self.memory is None:
+            return size
+        self._look()
+        return most_samples(self.description, steps, size, self.memory, self._threads(), self._activity)
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
         """See :class:`~snnc.backends.engine.GatheringEngine`."""
@@ -135,18 +181,38 @@ class SegmentedEngine(SizedEngine):
         if self.memory is None or not self.description["training"]:
             return 0
         key, threads = (steps, batch, self.memory), self._threads()
+        chosen = self._segments.get(key)
+        if not self._training:
+            # A run keeps no histories; the segments of a training step of that size stay, so that nothing is laid out anew.
+            return 0 if chosen in (None, steps) else chosen
         self._look()
         sizes = (self.description, steps, batch)
-        chosen = self._segments.get(key)
         if chosen is None or predicted_bytes(*sizes, chosen, threads, self._activity) > self.memory:
-            chosen = self._segments[key] = segment_for(*sizes, self.memory, threads, self._activity)
+            chosen = self._segments[key] = self._fitting(steps, batch, self.memory)
         return 0 if chosen == steps else chosen
+
+    def _fitting(self, steps: int, batch: int, memory: int) -> int:
+        """Segments that keep the bound. A training that began within it goes on in the shortest that help, and says so."""
+        sizes = (self.description, steps, batch)
+        try:
+            return segment_for(*sizes, memory, self._threads(), self._activity)
+        except MemoryNeededError:
+            if not any(s >= steps and b >= batch and m == memory for s, b, m in self._segments):
+                raise
+        best = least_segment(*sizes, self._threads(), self._activity)
+        needed = predicted_bytes(*sizes, best, self._threads(), self._activity)
+        warnings.warn(
+            f"{self.description['name']!r} fires more than when its training began: with checkpoints every {best} steps it needs "
+            f"{needed:,} bytes, and {memory:,} are allowed. It goes on like that; a smaller batch or accumulate= takes less.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return best
 
     def least_memory(self, steps: int, batch: int) -> int:
         """Return the bytes of a training step in the segments that take least, by what sequences have shown so far."""
         self._look()
-        sizes, threads = (self.description, steps, batch), self._threads()
-        return min(predicted_bytes(*sizes, segment, threads, self._activity) for segment in range(1, steps + 1))
+        return least_bytes(self.description, steps, batch, self._threads(), self._activity)
 
     def _look(self) -> None:
         """Remember what the last sequence listed."""

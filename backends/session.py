@@ -14,7 +14,7 @@ import numpy.typing as npt
 from snnc.backends import training
 from snnc.backends.arrays import checked, describe, from_sequence, padded, to_sequence
 from snnc.backends.checkpoint import Checkpoints
-from snnc.backends.engine import Array, Engine, Initial, SteppingEngine, takes_ahead
+from snnc.backends.engine import Array, Engine, Initial, SteppingEngine, samples_at_once, takes_ahead
 from snnc.backends.errors import (
     BatchSizeError,
     ClosedError,
@@ -94,8 +94,8 @@ class Session:
         """
         self._check_open()
         whole, start = self.prepared(inputs, initial, steps)
-        batch = next(iter(whole.values())).shape[1]
-        size = self.engine.batch or batch
+        length, batch = next(iter(whole.values())).shape[:2]
+        size = samples_at_once(self.engine, length, batch)
         cut = (slice(at, min(at + size, batch)) for at in range(0, batch, size))
         parts = list(self._forward(self._filled(whole, start, part) for part in cut))
         records = {id_: np.concatenate([part[id_] for part in parts], axis=1) for id_ in parts[0]}
@@ -261,7 +261,8 @@ class Session:
         chosen = prediction_output(self.program, output)
         data = self._samples(x)
         count = len(next(iter(data.values())))
-        size = self.engine.batch or min(count, 256)
+        length = next(iter(self._batch(data, np.arange(1)).values())).shape[0]
+        size = samples_at_once(self.engine, length, min(count, 256))
         batches = (self._batch(data, np.arange(at, min(at + size, count))) for at in range(0, count, size))
         records = self._forward(self._filled(batch, {}, slice(None)) for batch in batches)
         return np.concatenate([scores(self.program, chosen, record[chosen.id]).argmax(axis=-1) for record in records])
@@ -415,8 +416,7 @@ class Session:
 
     def _filled(self, whole: Mapping[str, Given], initial: Mapping[tuple[str, str], Array], part: slice) -> _Filled:
         """Take some samples, filled up with zeros to the engine's batch."""
-        # Engines that take events take any batch: `part` is all of it.
-        inputs = {id_: array if isinstance(array, Events) else array[:, part] for id_, array in whole.items()}
+        inputs = {id_: array.part(part) if isinstance(array, Events) else array[:, part] for id_, array in whole.items()}
         count = next(iter(inputs.values())).shape[1]
         start = {key: array[part] for key, array in initial.items()}
         missing = (self.engine.batch or count) - count

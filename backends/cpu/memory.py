@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
+from math import isqrt
 from typing import Any, Final
 
 from snnc.backends.cpu.held import padded
@@ -169,6 +171,74 @@ def predicted_bytes(
         What sequences have shown so far.
     """
     return _predicted(Needs.of(description), steps, batch, segment, threads, activity)
+
+
+def least_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: Activity = UNSEEN) -> int:
+    """Return the bytes of a training step in the segments that take least."""
+    return _predicted(Needs.of(description), steps, batch, least_segment(description, steps, batch, threads, activity), threads, activity)
+
+
+def least_segment(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: Activity = UNSEEN) -> int:
+    """Return the steps between two checkpoints with which a training step takes least."""
+    needs = Needs.of(description)
+    # Of all segments with as many checkpoints, the shortest takes least.
+    few = range(1, isqrt(steps) + 1)
+    segments = {*few, *(-(-steps // number) for number in few)}
+    best: int = min(sorted(segments), key=lambda segment: _predicted(needs, steps, batch, segment, threads, activity))
+    return best
+
+
+def run_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: Activity = UNSEEN) -> int:
+    """Return the bytes that a run without a backward pass takes at most; gradients and moments of a training are there beside it."""
+    needs, training = Needs.of(description), bool(description["training"])
+    alone = replace(needs, checkpoint=0, spared=Spared()) if training else needs
+    return _predicted(alone, steps, batch, 1 if training else steps, threads, activity)
+
+
+def most_samples(description: Mapping[str, Any], steps: int, batch: int, most: int, threads: int = 1, activity: Activity = UNSEEN) -> int:
+    """Return how many of `batch` samples may run at once within `most` bytes; 1 where not even that fits."""
+    fitting = bisect_right(range(1, batch + 1), most, key=lambda size: run_bytes(description, steps, size, threads, activity))
+    return max(1, fitting)
+
+
+def busiest(needs: Needs) -> Activity:
+    """Return the activity with which everything is listed that can be."""
+    return Activity({one.name: 1.0 for one in needs.lists})
+
+
+def check_least(description: Mapping[str, Any], steps: int | None, batch: int | None, most: int) -> str:
+    """Refuse a bound that no sequence keeps, before anything runs; return what to say of a batch that does not keep it, or "".
+
+    Parameters
+    ----------
+    description
+        ``project.json`` of the project.
+    steps, batch
+        Where they are known.
+    most
+        The bound in bytes.
+
+    Raises
+    ------
+    MemoryNeededError
+        A single sample, of one step where they are not known, needs more.
+    """
+    length = steps or 1
+    needed = least_bytes if description["training"] else run_bytes
+    what = "a training step" if description["training"] else "a run"
+    one = needed(description, length, 1)
+    if one > most:
+        raise MemoryNeededError(
+            f"{description['name']!r} is allowed {most:,} bytes (memory=, --memory), and {what} of a single sample with {length} "
+            f"step{'s' if length > 1 else ''} needs {one:,} (predicted). Allow that, or take fewer steps."
+        )
+    if steps is None or batch is None or not description["training"] or least_bytes(description, steps, batch) <= most:
+        return ""
+    parts = next(n for n in range(2, batch + 1) if least_bytes(description, steps, -(-batch // n)) <= most)
+    return (
+        f"{what} of {batch} samples needs {least_bytes(description, steps, batch):,} bytes, and {most:,} are allowed (memory=, --memory); "
+        f"train with accumulate={parts} (--accumulate {parts}), or a batch of {-(-batch // parts)}."
+    )
 
 
 def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int, activity: Activity) -> int:

@@ -10,7 +10,7 @@ from cpu_projects import data, heavy, opened, wide
 from indexed_nets import choosing, convolutional, pooled, sparse_recurrent
 from nets import delayed, dense, recurrent
 
-from snnc.backends.cpu.memory import Needs, predicted_bytes
+from snnc.backends.cpu.memory import Needs, predicted_bytes, run_bytes
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
 from snnc.compiler.neurons import LI
@@ -73,7 +73,13 @@ def show(make, loss="ce_mean_membrane", surrogate=None, precision="float32"):
             engine._segment = lambda steps, batch, segment=segment: segment % STEPS
             engine.train_batch(inputs, labels, 0.0)
             row = {"net": f"{make.__name__} {loss} {precision}", "threads": threads, "segment": segment, "held": held() - before}
-            print(json.dumps(row | row_of(engine, STEPS, BATCH, segment, threads)), flush=True)
+            print(json.dumps(row | {"run": False} | row_of(engine, STEPS, BATCH, segment, threads)), flush=True)
+    before = held()
+    with opened(program, 2, precision=precision) as engine:
+        engine.forward(inputs, {})
+        row = {"net": f"{make.__name__} {precision}, run", "held": held() - before, "run": True}
+        activity = engine._activity.with_sequence(Needs.of(engine.description), engine._listed())
+        print(json.dumps(row | {"predicted": run_bytes(engine.description, STEPS, BATCH, 2, activity)}), flush=True)
 
 
 def large(random):
@@ -102,7 +108,7 @@ for limit in (None, 100 << 20):
         for _ in range(2):
             engine.train_batch(inputs, labels, 0.0)
         segment = int(engine.session.get("segment")[0]) or steps
-        row = {"net": "large", "threads": 2, "segment": segment, "limit": limit, "held": held() - before}
+        row = {"run": False, "net": "large", "threads": 2, "segment": segment, "limit": limit, "held": held() - before}
         row |= row_of(engine, steps, batch, segment, 2) | {"peak": resident("VmHWM") - first}
         if limit is None:
             whole = row["peak"]
