@@ -89,6 +89,12 @@ class NoTimeStepError(OptionValueError):
     code = "SNNC-E555"
 
 
+class OptionKindError(OptionValueError):
+    """An option is given as something that it cannot be: a function as a loss, a class where an object belongs, a number as a target."""
+
+    code = "SNNC-E572"
+
+
 class UnknownOptimizerError(SnncError):
     """The text names no optimiser that snnc knows."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from numbers import Real
 from pathlib import Path
 
 from snnc.compiler.graph import Graph
-from snnc.errors import ModelFormatError, NoTimeStepError, ProjectFolderError
+from snnc.errors import ModelFormatError, NoTimeStepError, OptionValueError, ProjectFolderError
 from snnc.graph_file import load_graph
 from snnc.options import OPTIONS_FILE, Options, from_data
 
@@ -60,7 +61,7 @@ def has_seconds(path: str | Path) -> bool:
     return Path(path).is_file() and is_nir(Path(path))
 
 
-def check_discrete(what: str, dt: float | None, dialect: str | None, *, nir: bool = False) -> None:
+def check_discrete(what: str, dt: object, dialect: str | None, *, nir: bool = False) -> None:
     """Refuse what only NIR files have a use for.
 
     Raises
@@ -70,6 +71,8 @@ def check_discrete(what: str, dt: float | None, dialect: str | None, *, nir: boo
     ModelFormatError
         A dialect is given for a model that has none.
     """
+    if dt is not None and (isinstance(dt, bool) or not isinstance(dt, Real)):
+        raise OptionValueError(f"dt is {dt!r}; it is a number of seconds above 0.")
     if nir:
         return
     if dt is not None:

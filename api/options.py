@@ -12,8 +12,8 @@ from snnc.compiler.losses import Loss, parse_loss
 from snnc.compiler.optimizers import SGD, Adam, Optimizer
 from snnc.compiler.plan import Mode, Overlap, Precision, Recompute, Streaming
 from snnc.compiler.surrogate import Surrogate
-from snnc.compiler.surrogates import parse_surrogate
 from snnc.errors import OptionConflictError, OptionValueError, UnknownOptimizerError
+from snnc.option_kinds import loss_of, optimizer_of, surrogate_of, target_of
 from snnc.option_table import RULES, asks_for, check_taken, taken_by
 from snnc.target_kinds import REFERENCE, kind_of
 
@@ -131,14 +131,15 @@ def options(
     OptionValueError
         A value is outside its range, or the target does not take an option, or the option changes training alone and there is no loss.
     """
+    rule = optimizer_of(optimizer)
     chosen = Options(
-        target=target,
+        target=target_of(target),
         steps=steps,
         batch=batch,
-        loss=parse_loss(loss) if isinstance(loss, str) else loss,
+        loss=loss_of(loss),
         loss_output=loss_output,
-        optimizer=parse_optimizer(optimizer, lr) if isinstance(optimizer, str) else _with_lr(optimizer, lr, loss is not None),
-        surrogate=parse_surrogate(surrogate) if isinstance(surrogate, str) else surrogate,
+        optimizer=parse_optimizer(rule, lr) if isinstance(rule, str) else _with_lr(rule, lr, loss is not None),
+        surrogate=surrogate_of(surrogate),
         seed=seed,
         capacity=capacity,
         mode=mode,  # type: ignore[arg-type]  # checked by Options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,8 +57,8 @@ class Session(session.Session):
 
     def fit(
         self,
-        x: Mapping[str, Input] | Input,
-        y: npt.ArrayLike,
+        x: Mapping[str, Input] | Input | Iterable[Any],
+        y: npt.ArrayLike | None = None,
         *,
         epochs: int = 1,
         first_epoch: int = 0,
@@ -73,7 +73,7 @@ class Session(session.Session):
         distributed: bool = True,
     ) -> History:
         """Train; batch size and seed are those of the compilation unless given. See :meth:`snnc.backends.session.Session.fit`."""
-        size = batch if batch is not None or self.engine.batch is not None else self.options.batch
+        size = batch if batch is not None or self.engine.batch is not None or y is None else self.options.batch
         order = self.options.seed if seed is None else seed
         return super().fit(
             x,
@@ -156,7 +156,7 @@ class Session(session.Session):
         """Do as :meth:`record` with samples as :meth:`fit` takes them."""
         data = self._samples(x)
         few = min(samples, len(next(iter(data.values()))))
-        return self._record(self._batch(data, np.arange(few)), {}, samples)
+        return self._record(self.batch_of(data, np.arange(few)), {}, samples)
 
     def _record(self, sequences: Mapping[str, Given], start: Initial, samples: int) -> Recording:
         if samples < 1:

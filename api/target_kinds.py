@@ -14,6 +14,13 @@ POPTORCH: Final = "poptorch"
 """The target that is a package for PopTorch; ``poptorch:MACHINE`` names the machine that it is placed on."""
 MACHINE: Final = "machine"
 """Any target that is described by a file: tiles of one or several chips."""
+DESCRIPTIONS: Final = {
+    CPU: "this processor: an emitted C++ program, the fastest way to train here; needs a C++ compiler",
+    CUDA: "a GPU (sm_75 and newer): an emitted CUDA program; needs nvcc and a device to run, neither to be emitted",
+    POPTORCH: "a Python package for PopTorch around a custom operation; poptorch:MACHINE places it on another IPU than a gc200",
+    REFERENCE: "the NumPy backend: any network, no compiler needed",
+}
+"""What the targets are that no file describes, in a line."""
 Kind: TypeAlias = Literal["reference", "cpu", "cuda", "poptorch", "machine"]
 KINDS: Final[tuple[Kind, ...]] = (REFERENCE, CPU, CUDA, POPTORCH, MACHINE)
 UNPLACED: Final = (REFERENCE, CPU, CUDA)

@@ -18,7 +18,7 @@ def checked(values: object, kind: Kind, where: str) -> Array:
     DataTypeError, DataNotFiniteError, NotBinaryError
         With the place and the number of values at fault.
     """
-    array = np.asarray(values)
+    array = array_of(values, where)
     if array.dtype.kind not in "biuf":
         raise DataTypeError(f"{where} holds {array.dtype}; give real numbers.")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -34,6 +34,28 @@ def checked(values: object, kind: Kind, where: str) -> Array:
                 f"{where} takes spikes, 0 or 1, and is {array[first]} at index {[int(i) for i in first]} "
                 f"({int(wrong.sum())} of {array.size} values); declare the input as values, or encode it."
             )
+    return array
+
+
+def array_of(values: object, where: str) -> Array:
+    """Return `values` as an array; a tensor of PyTorch is taken from its device.
+
+    Raises
+    ------
+    DataTypeError
+        They have no one shape, or are objects.
+    """
+    try:
+        if hasattr(values, "detach") and hasattr(values, "cpu"):
+            values = values.detach().cpu()
+        array = np.asarray(values)
+    except (ValueError, TypeError, RuntimeError) as error:
+        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        raise DataTypeError(f"{where} is no array of numbers ({reason}); give one whose rows all have one length.") from None
+    if array.dtype == object:
+        kinds = sorted({type(item).__name__ for item in array.flat})
+        held = f"objects ({', '.join(kinds[:3])})" if kinds else "objects"
+        raise DataTypeError(f"{where} holds {held}, not numbers; give an array of numbers whose rows all have one length.")
     return array
 
 

@@ -185,6 +185,18 @@ class CheckpointIntervalError(SessionError):
     code = "SNNC-E539"
 
 
+class BatchesError(SessionError):
+    """What gives the batches of a training gives none, gives them only once, or gives something other than pairs of samples and labels."""
+
+    code = "SNNC-E570"
+
+
+class LabelsMissingError(SessionError):
+    """There are samples and no labels, or labels beside batches that hold their own."""
+
+    code = "SNNC-E571"
+
+
 class RanksGroupError(SessionError):
     """Processes that train together cannot reach each other, or not with what they hold."""
 

@@ -49,9 +49,12 @@ def check_labels(program: StepProgram, labels: Array, count: int, output: str | 
         With the labels at fault.
     """
     if labels.dtype.kind not in "iu":
-        raise DataTypeError(f"the labels are {labels.dtype}; give integers, class indices.")
+        numbered = ", as in np.unique(y, return_inverse=True)[1]"
+        hints = {"f": ", as in y.astype(int)", "b": ", as in y.astype(int)", "U": numbered, "S": numbered}
+        raise DataTypeError(f"the labels are {labels.dtype}; give integers, class indices{hints.get(labels.dtype.kind, '')}.")
     if labels.shape != (count,):
-        raise DataShapeError(f"the labels have shape {list(labels.shape)}; {count} samples need [{count}].")
+        how = "; of one-hot labels, y.argmax(axis=1)" if labels.ndim == 2 and len(labels) == count else ""
+        raise DataShapeError(f"the labels have shape {list(labels.shape)}; {count} samples need [{count}]{how}.")
     classes = size(prediction_output(program, output).shape)
     wrong = np.flatnonzero((labels < 0) | (labels >= classes))
     if len(wrong):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeAlias, cast
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends import training
-from snnc.backends.arrays import checked, describe, from_sequence, padded, to_sequence
+from snnc.backends.arrays import array_of, checked, describe, from_sequence, padded, to_sequence
 from snnc.backends.checkpoint import Checkpoints
 from snnc.backends.engine import Array, Engine, Initial, SteppingEngine, samples_at_once, takes_ahead
 from snnc.backends.errors import (
@@ -32,6 +32,7 @@ from snnc.backends.optimizer_values import optimizer_by_label
 from snnc.backends.prediction import check_labels, prediction_output, scores
 from snnc.backends.ranks import ranks_for
 from snnc.backends.replay import Replay
+from snnc.backends.streams import StreamOptions, check_stream, fit_batches, is_stream
 from snnc.backends.updates import Updates
 from snnc.backends.weight_entries import set_entries
 from snnc.backends.weights import by_label, by_name, check_finite, load_weights, save_weights
@@ -169,8 +170,8 @@ class Session:
 
     def fit(
         self,
-        x: Mapping[str, Input] | Input,
-        y: npt.ArrayLike,
+        x: Mapping[str, Input] | Input | Iterable[Any],
+        y: npt.ArrayLike | None = None,
         *,
         epochs: int = 1,
         first_epoch: int = 0,
@@ -196,7 +197,9 @@ class Session:
         Parameters
         ----------
         x
-            [samples, T, *shape] ([samples, *shape] for inputs without a time axis), or a mapping of such arrays.
+            [samples, T, *shape] ([samples, *shape] for inputs without a time axis), or a mapping of such arrays. Without `y`:
+            batches, pairs ``(x, y)`` of the same, from a DataLoader, a list or a generator. Each is an update; they come anew in each
+            epoch, so a generator, which gives them once, lasts for one.
         y
             [samples], class indices.
         epochs
@@ -205,11 +208,11 @@ class Session:
             Epochs that an earlier :meth:`fit` of the same data and seed made: order and learning rate go on behind them, so that
             training in two parts (with :meth:`save` and :meth:`load` in between, ``optimizer=True``) is training in one.
         batch
-            Samples an update; the engine's, or 64.
+            Samples an update; the engine's, or 64. Batches have sizes of their own.
         learning_rate
             A number, or a function of the epoch (from `first_epoch`); the optimizer's by default.
         shuffle, seed
-            Order of the samples: a new permutation each epoch, or as given.
+            Order of the samples: a new permutation each epoch, or as given. Batches are taken as they come.
         accumulate
             Parts that the samples of an update are run in, one after the other: gradients are summed, and the memory of a step is that
             of a part. The update is that of the whole batch, up to rounding.
@@ -236,16 +239,19 @@ class Session:
         self._check_open()
         if self.program.loss is None or self.program.optimizer is None:
             raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
-        data, labels = self._samples(x), np.asarray(y)
-        count = len(next(iter(data.values())))
-        check_labels(self.program, labels, count)
+        if y is None or is_stream(x, y):
+            check_stream(self, x, y, batch, distributed, checkpoints)
+            rate = training.learning_rate(self.program.optimizer, learning_rate)
+            return fit_batches(self, cast(Iterable[Any], x), StreamOptions(epochs, first_epoch, rate, accumulate, callback, on_epoch))
+        data, labels = self.labelled(cast("Mapping[str, Input] | Input", x), y)
+        count = len(labels)
         plan = training.Schedule(
             epochs, training.batch_size(self.engine, count, batch), self.engine.batch is not None, shuffle, seed, first_epoch
         )
         call = Call(plan, count, labels, learning_rate, accumulate, checkpoints, callback, on_epoch)
         ranks = ranks_for(self.engine, plan.batch) if distributed else None
         updates = Updates(
-            self.engine, lambda chosen: (self._batch(data, chosen), labels[chosen].astype(np.int64)), accumulate=accumulate, ranks=ranks
+            self.engine, lambda chosen: (self.batch_of(data, chosen), labels[chosen].astype(np.int64)), accumulate=accumulate, ranks=ranks
         )
         begin = beginning(call, self.program, self.engine)
         if ranks is not None:
@@ -255,21 +261,27 @@ class Session:
             ranks.end()
         return history
 
+    def labelled(self, x: Mapping[str, Input] | Input, y: npt.ArrayLike) -> tuple[dict[str, Given], Array]:
+        """Check samples and their labels; return what :meth:`batch_of` takes, and the labels."""
+        data, labels = self._samples(x), array_of(y, "y")
+        check_labels(self.program, labels, len(next(iter(data.values()))))
+        return data, labels
+
     def predict(self, x: Mapping[str, Input] | Input, output: str | None = None) -> Array:
         """Return the class index of each sample; `x` as in :meth:`fit`, `output` where several could be meant."""
         self._check_open()
         chosen = prediction_output(self.program, output)
         data = self._samples(x)
         count = len(next(iter(data.values())))
-        length = next(iter(self._batch(data, np.arange(1)).values())).shape[0]
+        length = next(iter(self.batch_of(data, np.arange(1)).values())).shape[0]
         size = samples_at_once(self.engine, length, min(count, 256))
-        batches = (self._batch(data, np.arange(at, min(at + size, count))) for at in range(0, count, size))
+        batches = (self.batch_of(data, np.arange(at, min(at + size, count))) for at in range(0, count, size))
         records = self._forward(self._filled(batch, {}, slice(None)) for batch in batches)
         return np.concatenate([scores(self.program, chosen, record[chosen.id]).argmax(axis=-1) for record in records])
 
     def evaluate(self, x: Mapping[str, Input] | Input, y: npt.ArrayLike, output: str | None = None) -> float:
         """Return the share of samples whose class :meth:`predict` finds."""
-        labels = np.asarray(y)
+        labels = array_of(y, "y")
         predicted = self.predict(x, output)
         check_labels(self.program, labels, len(predicted), output)
         return float((predicted == labels).mean())
@@ -433,13 +445,14 @@ class Session:
             lead = 1 if info.static and array.ndim == len(info.shape) + 1 else 2
             if array.ndim != len(info.shape) + lead or array.shape[lead:] != info.shape or 0 in array.shape:
                 wanted = describe(info.shape, layout).replace("B", "samples", 1)
-                raise DataShapeError(f"the samples for {info.label!r} have shape {list(array.shape)}; they must be {wanted}.")
+                none = "" if 0 not in array.shape else " (there are none)" if array.shape[0] == 0 else " (they hold nothing)"
+                raise DataShapeError(f"the samples for {info.label!r} have shape {list(array.shape)}{none}; they must be {wanted}.")
             found[info.id] = array
         if len({len(a) for a in found.values()}) != 1:
             raise BatchSizeError(f"the inputs have {', '.join(str(len(a)) for a in found.values())} samples; they must be equal.")
         return found
 
-    def _batch(self, data: Mapping[str, Given], chosen: Array) -> dict[str, Array]:
+    def batch_of(self, data: Mapping[str, Given], chosen: Array) -> dict[str, Array]:
         """Take samples: id -> [T, B, *shape]."""
         shapes = {info.id: len(info.shape) for info in self.program.inputs}
         taken: dict[str, Given] = {}

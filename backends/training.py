@@ -6,7 +6,8 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from numbers import Real
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from snnc.backends.checkpoint import Position
 from snnc.backends.engine import Array, Engine
 from snnc.backends.errors import BatchSizeError, TrainingOptionError
 from snnc.backends.history import Epoch, History
+from snnc.backends.whole_numbers import check_whole
 from snnc.compiler.optimizers import Optimizer
 
 
@@ -30,10 +32,20 @@ class Schedule:
     """Epochs made before, whose orders are drawn and left."""
 
     def __post_init__(self) -> None:
-        if self.first_epoch < 0:
-            raise TrainingOptionError(f"first_epoch is {self.first_epoch}; epochs count from 0.")
-        if self.epochs < 1:
-            raise TrainingOptionError(f"epochs is {self.epochs}; train for at least 1.")
+        check_epochs(self.epochs, self.first_epoch)
+        check_whole("seed", self.seed, 0)
+
+
+def check_epochs(epochs: int, first_epoch: int) -> None:
+    """Refuse numbers of epochs that are none.
+
+    Raises
+    ------
+    TrainingOptionError
+        They are not whole, or too small.
+    """
+    check_whole("first_epoch", first_epoch, 0)
+    check_whole("epochs", epochs, 1)
 
 
 def batch_size(engine: Engine, count: int, wanted: int | None) -> int:
@@ -44,8 +56,8 @@ def batch_size(engine: Engine, count: int, wanted: int | None) -> int:
     BatchSizeError
         The engine takes another number, or there are fewer samples.
     """
-    if wanted is not None and wanted < 1:
-        raise TrainingOptionError(f"batch is {wanted}; an update needs at least 1 sample.")
+    if wanted is not None:
+        check_whole("batch", wanted, 1)
     if engine.batch is None:
         return min(count, wanted or 64)
     if wanted not in (None, engine.batch):
@@ -59,9 +71,10 @@ def learning_rate(optimizer: Optimizer, wanted: float | Callable[[int], float] |
     """Return the learning rate as a function of the epoch."""
 
     def rate(epoch: int) -> float:
-        value = float(wanted(epoch) if callable(wanted) else optimizer.lr if wanted is None else wanted)
+        given: object = wanted(epoch) if callable(wanted) else optimizer.lr if wanted is None else wanted
+        value = float(given) if isinstance(given, Real) and type(given) is not bool else math.nan
         if not (math.isfinite(value) and value >= 0):
-            raise TrainingOptionError(f"the learning rate of epoch {epoch} is {value}; it is a number of 0 or more.")
+            raise TrainingOptionError(f"the learning rate of epoch {epoch} is {given!r}; it is a number of 0 or more.")
         return value
 
     return rate

@@ -10,6 +10,7 @@ import numpy as np
 from snnc.backends.engine import Array, Engine, GatheringEngine, takes_ahead
 from snnc.backends.errors import TrainingOptionError
 from snnc.backends.ranks import Ranks
+from snnc.backends.whole_numbers import check_whole
 
 Batch: TypeAlias = tuple[dict[str, Array], Array]
 """Inputs by id, [T, B, *shape], and targets [B]."""
@@ -86,8 +87,7 @@ def gathering(engine: Engine, accumulate: int) -> GatheringEngine | None:
     TrainingOptionError
         It cannot, or there is no such number of parts.
     """
-    if accumulate < 1:
-        raise TrainingOptionError(f"accumulate is {accumulate}; an update is run in at least 1 part.")
+    check_whole("accumulate", accumulate, 1)
     if accumulate == 1:
         return None
     if engine.batch is not None or not isinstance(engine, GatheringEngine):

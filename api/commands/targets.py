@@ -1,8 +1,8 @@
-"""``snnc targets``: the machines that snnc knows."""
+"""``snnc targets``: what snnc compiles for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,33 +16,36 @@ def targets(
     name: Annotated[str | None, typer.Argument(help="A machine or a TOML file, to be checked and printed.", metavar="[TARGET]")] = None,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """List the machines that --target knows; with a name, print the file of that machine: every number and its source.
+    """List what --target knows; with the name of a machine, print its file: every number and its source.
 
     Such a file is where a description of your own machine starts: snnc targets gc200 > mine.toml
 
     Example: snnc targets
     """
     from snnc.compiler.targets import load_target, target_names, target_text
+    from snnc.target_kinds import DESCRIPTIONS, MACHINE
 
-    machines = [load_target(n) for n in (target_names() if name is None else (name,))]
+    chosen = (*DESCRIPTIONS, *target_names()) if name is None else (name,)
+    machines = [load_target(n) for n in chosen if n not in DESCRIPTIONS]
+    others = {n: DESCRIPTIONS[n] for n in chosen if n in DESCRIPTIONS}
     if as_json:
         from dataclasses import asdict
 
-        found = [asdict(m) for m in machines]
+        found: list[dict[str, Any]] = [{"name": n, "kind": n, "description": text} for n, text in others.items()]
+        found += [{**asdict(m), "kind": MACHINE} for m in machines]
         result_json(found if name is None else found[0])
         return
-    if name is not None:
+    if name is not None and not others:
         for line in table(machines):
             result(f"# {line}")
         result(target_text(name).rstrip("\n"))
         return
-    for line in table(machines):
+    for line in table(machines) if machines else ():
         result(line)
-    result("cpu        this processor: an emitted C++ program, the fastest way to train here; needs a C++ compiler")
-    result("cuda       a GPU (sm_75 and newer): an emitted CUDA program; needs nvcc and a device to run, neither to be emitted")
-    result("poptorch   a Python package for PopTorch around a custom operation; poptorch:MACHINE places it on another IPU than a gc200")
-    result("reference  the NumPy backend: any network, no compiler needed")
-    result("A TOML file of your own describes another machine: --target my_machine.toml (snnc targets gc200 prints one to start from)")
+    for other, text in others.items():
+        result(f"{other:10} {text}")
+    if name is None:
+        result("A TOML file of your own describes another machine: --target my_machine.toml (snnc targets gc200 prints one to start from)")
 
 
 def table(machines: list[Target]) -> list[str]:

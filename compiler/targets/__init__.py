@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from snnc.compiler.target import Target
 from snnc.compiler.target_errors import TargetFileError, TargetValueError, UnknownTargetError
 from snnc.compiler.target_file import merge, read_toml, target_from
 
-__all__ = ["load_target", "parse_target", "target_names", "target_text"]
+__all__ = ["OTHERS", "load_target", "nearest", "parse_target", "target_names", "target_text"]
+
+OTHERS: Final = ("cpu", "cuda", "reference", "poptorch")
+"""Targets that no file describes."""
 
 
 def target_names() -> tuple[str, ...]:
@@ -35,14 +40,37 @@ def target_text(name_or_path: str | Path) -> str:
     else:
         source = Path(name_or_path)
         if not source.is_file():
-            raise UnknownTargetError(
-                f"the target {text!r} is not known; snnc knows cpu (this processor), reference, {', '.join(target_names())}, "
-                "or give the path of a TOML file of your own."
-            )
+            raise UnknownTargetError(_unknown(text))
     try:
         return source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise TargetFileError(f"the target file {text!r} cannot be read: {error}.") from None
+
+
+def _unknown(text: str) -> str:
+    if text.lower().endswith(".toml") or "/" in text:
+        return f"the target file {text!r} does not exist; give the path of a TOML file, or a name: {', '.join((*OTHERS, *target_names()))}."
+    near = nearest(text, (*OTHERS, *target_names()))
+    meant = f" Is {near!r} meant?" if near else ""
+    return (
+        f"the target {text!r} is not known.{meant} snnc knows {', '.join(OTHERS)}, the machines {', '.join(target_names())}, and "
+        "TOML files of your own (snnc targets lists them all)."
+    )
+
+
+def nearest(text: str, names: Sequence[str]) -> str | None:
+    """Return the name that is most like a text, if one is; capitals do not count.
+
+    Examples
+    --------
+    >>> nearest("GC20", ("gc2", "gc200", "cpu")), nearest("gpu:0", ("cuda", "cpu")), nearest("tpu-pod", ("gc2",))
+    ('gc200', 'cuda', None)
+    """
+    wanted = text.lower()
+    if wanted.partition(":")[0] in ("gpu", "nvidia", "cuda") and "cuda" in names:
+        return "cuda"
+    found = get_close_matches(wanted, names, n=1, cutoff=0.6)
+    return found[0] if found else None
 
 
 def load_target(name_or_path: str | Path) -> Target:
