@@ -71,8 +71,8 @@ def learning_rate(optimizer: Optimizer, wanted: float | Callable[[int], float] |
     """Return the learning rate as a function of the epoch."""
 
     def rate(epoch: int) -> float:
-        given: object = wanted(epoch) if callable(wanted) else optimizer.lr if wanted is None else wanted
-        value = float(given) if isinstance(given, Real) and type(given) is not bool else math.nan
+        given: Any = wanted(epoch) if callable(wanted) else optimizer.lr if wanted is None else wanted
+        value = float(given) if not isinstance(given, bool) and isinstance(given, Real) else math.nan
         if not (math.isfinite(value) and value >= 0):
             raise TrainingOptionError(f"the learning rate of epoch {epoch} is {given!r}; it is a number of 0 or more.")
         return value
