@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from snnc.compiler.temporary import HeldFolder
 from snnc.data import read_arrays
 from snnc.errors import ModelFormatError, OptionConflictError
 from snnc.frontends.dsl import Network
+from snnc.learning import with_learnable
 from snnc.loading import check_discrete, is_project, load_model, load_project
 from snnc.options import Options, options
 from snnc.project import Compiled, compile_graph, read_project, write_project
@@ -70,6 +71,7 @@ def compile(
     precision: Precision = "float32",
     loss_output: str | None = None,
     overwrite: bool = False,
+    learnable: str | Iterable[str] | None = None,
 ) -> Session:
     """Compile a network for a target.
 
@@ -137,6 +139,9 @@ def compile(
         The output, the population or the ``"population.port"`` that the loss reads; by default the one that fits it.
     overwrite
         Whether the trained weights of an older project in `output` are deleted; by default they are put aside, see the page on projects.
+    learnable
+        Parameters of neurons that training changes beside those that the model says: ``"beta,threshold"`` of all populations that have
+        them, ``["hidden.beta"]`` of one. A file does not say what was learned, so of imported neurons nothing is, unless it is named.
 
     An option that has no effect on the target, or none without a loss, is refused: docs/reference/options.md lists which target takes what.
 
@@ -175,8 +180,9 @@ def compile(
         precision=precision,
         loss_output=loss_output,
         calibrate=calibrate,
+        learnable=learnable,
     )
-    graph = as_graph(model, dt=dt, input_kind=input_kind, steps=steps)
+    graph = with_learnable(as_graph(model, dt=dt, input_kind=input_kind, steps=steps), learnable)
     if output is None and overwrite:
         raise OptionConflictError("overwrite is for a folder that is replaced; give output, or leave it out.")
     if output is None:
@@ -236,9 +242,7 @@ def open_graph(graph: Graph, chosen: Options, calibrate: Data | None = None) -> 
         raise
 
 
-def compile_to_folder(
-    graph: Graph, chosen: Options, folder: Path, data: Path | Data | None = None, *, overwrite: bool = False
-) -> Compiled:
+def compile_to_folder(graph: Graph, chosen: Options, folder: Path, data: Path | Data | None = None, *, overwrite: bool = False) -> Compiled:
     """Compile `graph` and write its project, whole or not at all; `data` is for the activity, `overwrite` as :func:`compile` takes it."""
     compiled = _compiled(graph, chosen, data)
     with whole_folder(folder, keep_trained=not overwrite) as beside:

@@ -95,6 +95,12 @@ class OptionKindError(OptionValueError):
     code = "SNNC-E572"
 
 
+class UnknownLearnableError(OptionValueError):
+    """A neuron parameter that training is to change belongs to no population."""
+
+    code = "SNNC-E573"
+
+
 class UnknownOptimizerError(SnncError):
     """The text names no optimiser that snnc knows."""
 

@@ -65,6 +65,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "loss_output": Rule("which output or population the loss reads", training=KINDS),
     "optimizer": Rule("how parameters change", training=KINDS),
     "lr": Rule("learning rate of the optimizer", training=KINDS),
+    "learnable": Rule("neuron parameters that training changes too", training=KINDS),
     "surrogate": Rule("derivative of a spike", training=KINDS),
     "gradient_window": Rule("which neurons take gradient", training=KINDS),
     "truncate": Rule(

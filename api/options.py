@@ -119,6 +119,7 @@ def options(
     precision: str = "float32",
     loss_output: str | None = None,
     calibrate: Any = None,
+    learnable: Any = None,
     trial: bool = False,
 ) -> Options:
     """Make options from objects or from their names, and refuse what would have no effect.
@@ -154,7 +155,9 @@ def options(
         truncate=truncate,
         precision=precision,  # type: ignore[arg-type]  # as mode
     )
-    given = chosen.asked() | {name: value for name, value in (("lr", lr), ("calibrate", calibrate)) if value is not None}
+    given = chosen.asked() | {
+        name: value for name, value in (("lr", lr), ("calibrate", calibrate), ("learnable", learnable)) if value is not None
+    }
     check_taken(target, chosen.loss is not None, {name: v for name, v in given.items() if not (trial and name in ("calibrate", "seed"))})
     return chosen
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from snnc.parting import Parts
 
 
-
 @dataclass(frozen=True, eq=False)
 class Compiled:
     """A network on its way: what it is, what was asked for, its program and its plan (None where there are no tiles)."""

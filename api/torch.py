@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final, TypeAlias
 
@@ -26,6 +26,7 @@ from snnc.compiler.step_program import StepProgram
 from snnc.compiler.surrogate import Surrogate
 from snnc.compiling import Model, as_graph
 from snnc.errors import OptionConflictError
+from snnc.learning import with_learnable
 from snnc.options import options as make_options
 from snnc.target_kinds import CPU, CUDA
 from snnc.torch_program import Adjoined, Recipe, adjoined, chosen_outputs, opened
@@ -57,7 +58,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         ``"cpu"`` or ``"cuda"``.
     output
         Which output, or which ones in which order; by default all. Of one, :meth:`forward` returns a tensor, of several a tuple.
-    surrogate, gradient_window, steps, dt, input_kind, memory, threads, truncate, precision
+    surrogate, gradient_window, steps, dt, input_kind, memory, threads, truncate, precision, learnable
         As for :func:`snnc.compile`.
     input_gradients
         Compile the gradient of the inputs too, for layers in front of this one. Inputs then are values.
@@ -94,6 +95,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         truncate: int | None = None,
         precision: Precision = "float32",
         input_gradients: bool = False,
+        learnable: str | Iterable[str] | None = None,
     ) -> None:
         super().__init__()
         # The module is trained, by whatever loss torch makes of its output.
@@ -107,10 +109,12 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             threads=threads,
             truncate=truncate,
             precision=precision,
+            learnable=learnable,
         )
         if input_gradients and input_kind == "spikes":
             raise OptionConflictError("input_gradients takes inputs of values, and input_kind is 'spikes'; leave one of them out.")
         graph = as_graph(model, dt=dt, input_kind="values" if input_gradients else input_kind, steps=steps)
+        graph = with_learnable(graph, learnable)
         self._recipe = Recipe(graph, options, chosen_outputs(graph, output), input_gradients)
         self._prepare()
         self._open()

@@ -41,6 +41,12 @@ def compile_(
         str | None, typer.Option("--optimizer", help=help_of("optimizer", "adam, sgd, or with numbers: adam:0.001, sgd:0.01,0.9."))
     ] = None,
     lr: Annotated[float | None, typer.Option("--lr", help=help_of("lr", "Learning rate."))] = None,
+    learnable: Annotated[
+        str | None,
+        typer.Option(
+            "--learnable", metavar="NAMES", help=help_of("learnable", "Neuron parameters that training changes too: beta,threshold.")
+        ),
+    ] = None,
     surrogate: Annotated[
         str | None, typer.Option("--surrogate", help=help_of("surrogate", "Derivative of a spike: atan (default), fast_sigmoid:25 …"))
     ] = None,
@@ -138,6 +144,7 @@ def compile_(
     from snnc.converting import ConversionRequest, graph_for
     from snnc.errors import CommandLineError, OptionConflictError
     from snnc.estimating import estimate_graph
+    from snnc.learning import with_learnable
     from snnc.memory_estimate import estimate_memory
     from snnc.options import options
     from snnc.summary import as_data, as_text, graph_data
@@ -167,6 +174,7 @@ def compile_(
         precision=precision,
         loss_output=loss_output,
         calibrate=data,
+        learnable=learnable,
         trial=run,
     )
     if overwrite and (output is None or estimate_only):
@@ -180,6 +188,7 @@ def compile_(
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps if ann2snn else None)
     with working("reading"):
         graph = graph_for(model, conversion, dt=dt, dialect=dialect, input_kind=input_kind, steps=steps)
+        graph = with_learnable(graph, learnable)
     if dump_after is not None:
         result_json(graph_data(graph, dump_after))
         if output is not None:

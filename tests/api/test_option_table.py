@@ -80,6 +80,7 @@ CELLS = {
     "loss_output": [Cell("hidden", loss_port)],
     "optimizer": [Cell("sgd:0.5,0.9", emitted)],
     "lr": [Cell(0.5, emitted, beside={"optimizer": "sgd"})],
+    "learnable": [Cell("beta", emitted)],
     "surrogate": [Cell("fast_sigmoid:3", emitted)],
     "gradient_window": [Cell(-0.1, emitted)],
     "truncate": [Cell(2, emitted)],
