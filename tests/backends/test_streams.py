@@ -175,6 +175,7 @@ def test_processes_that_train_together_need_arrays(session, data, monkeypatch):
     assert session.fit(cut(*data), distributed=False).losses
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_numbers_that_are_not_finite_stop_it_and_the_last_good_ones_are_there(session, data):
     session.fit(cut(*data))
     before = session.state_dict()
