@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
-
-import numpy as np
 
 from snnc.compiler.graph import Array, Graph, Input, Layout, Output, Population
 from snnc.compiler.shapes import port_map
@@ -84,7 +84,7 @@ def run_file(path: Path, request: Request) -> Other:
     graph = imported.graph
     arrays = request.given(graph)
     if arrays is None:
-        arrays = random_arrays(graph, request.samples, request.steps, request.seed, imported.size)
+        arrays = random_arrays(graph, request.samples, request.steps, request.seed, imported.size, partial(check_room, graph))
     _check(imported, graph, arrays)
     steps, batch = sizes(graph, arrays)
     check_room(graph, steps, batch)
@@ -114,7 +114,7 @@ def run_graph(graph: Graph, request: Request) -> Other:
 
     arrays = request.given(graph)
     if arrays is None:
-        arrays = random_arrays(graph, request.samples, request.steps, request.seed, _fixed_steps(graph))
+        arrays = random_arrays(graph, request.samples, request.steps, request.seed, _fixed_steps(graph), partial(check_room, graph))
     check_names([name for name, _ in graph.of_type(Input)], arrays)
     steps, batch = sizes(graph, arrays)
     check_room(graph, steps, batch)
@@ -136,7 +136,7 @@ def run_nir(path: Path, request: Request, dt: float | None, dialect: str | None)
     graph = load_model(path, dt=dt, dialect=dialect)
     arrays = request.given(graph)
     if arrays is None:
-        arrays = random_arrays(graph, request.samples, request.steps, request.seed, lambda name, axis: None)
+        arrays = random_arrays(graph, request.samples, request.steps, request.seed, lambda name, axis: None, partial(check_room, graph))
     check_names([name for name, _ in graph.of_type(Input)], arrays)
     steps, batch = sizes(graph, arrays)
     check_room(graph, steps, batch)
@@ -213,12 +213,13 @@ def check_room(graph: Graph, steps: int, batch: int) -> None:
         There are too many.
     """
     shapes = port_map(graph)
-    neurons = sum(int(np.prod(shapes[p.population, p.port].shape)) for p in all_ports(graph))
-    values = neurons * steps * batch
+    given = sum(math.prod(i.shape) for _, i in graph.of_type(Input))
+    neurons = sum(math.prod(shapes[p.population, p.port].shape) for p in all_ports(graph))
+    values = (given + neurons) * steps * batch
     if values > MAX_VALUES:
         raise HiddenTooLargeError(
-            f"{neurons:,} states and outputs of neurons in {steps:,} steps of {batch:,} samples are {values:,} values to compare; "
-            f"at most {MAX_VALUES:,} are kept. Take fewer samples (--samples) or steps (--steps)."
+            f"{given:,} inputs and {neurons:,} states and outputs of neurons in {steps:,} steps of {batch:,} samples are {values:,} values "
+            f"to compare; at most {MAX_VALUES:,} are kept. Take fewer samples (--samples) or steps (--steps)."
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Final
 
 from snnc.compiler.errors import EmptyShapeError, TooLargeError
@@ -27,4 +28,20 @@ def check_size(shape: Shape, what: str) -> None:
     if math.prod(shape) > MAX_ELEMENTS:
         raise TooLargeError(
             f"{what} has shape {shape}: {math.prod(shape)} elements, more than the {MAX_ELEMENTS} that can be addressed; split it."
+        )
+
+
+def check_memory(numbers: int, what: str) -> None:
+    """Refuse 32-bit numbers that the memory of this machine cannot hold while they are made, in 64 bits, before any of it is taken.
+
+    Raises
+    ------
+    TooLargeError
+        They are too many.
+    """
+    needed, there = 12 * numbers, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > there:
+        raise TooLargeError(
+            f"{what} has {numbers:,} numbers, which take {needed / 2**30:,.1f} GiB while they are made; this machine has "
+            f"{there / 2**30:.1f} GiB."
         )

@@ -100,6 +100,12 @@ class TooBigError(SnncError):
         return {**{name: getattr(self, name) for name in names}, "knobs": knobs}
 
 
+class HopelessError(TooBigError):
+    """The outputs of a sequence alone take many times the memory that there is, so nothing is searched."""
+
+    code = "SNNC-E263"
+
+
 class PlanFileError(SnncError):
     """A file is not a plan that this version of snnc wrote."""
 

@@ -9,15 +9,15 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from snnc.compiler.graph import Array
+from snnc.compiler.mapping.asked import check_dealt, check_length, check_options, check_streaming
 from snnc.compiler.mapping.bounds import balance_bound, ideal_bound
 from snnc.compiler.mapping.buses import Bus, sequence_bytes
 from snnc.compiler.mapping.capacity import check_names
 from snnc.compiler.mapping.cost import network_costs
-from snnc.compiler.mapping.dealt import deals, may_deal
-from snnc.compiler.mapping.errors import MappingOptionError
+from snnc.compiler.mapping.dealt import may_deal
 from snnc.compiler.mapping.grouping import column_groups, sample_groups, split, split_samples
 from snnc.compiler.mapping.knobs import Trial
-from snnc.compiler.mapping.network import Layer, Network, Source, describe
+from snnc.compiler.mapping.network import Layer, Source, describe
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.predict import backward_cycles, cycles_by_tile, supersteps
 from snnc.compiler.mapping.problem import Problem
@@ -137,15 +137,16 @@ def make_plan(
     NoScheduleError
         A cycle of the network holds no delay.
     TooBigError
-        A tile would have to hold more than its memory.
+        A tile would have to hold more than its memory; a HopelessError where that is plain without a search.
     StrategyError, NoPartitionerError, BaselineTooBigError
         The strategy is not known, its partitioner is not installed, or no form of it fits.
     """
     check_strategy(strategy)
-    _check(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients, recompute=recompute)
-    _check_streaming(target, streaming)
+    check_options(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients, recompute=recompute)
+    check_streaming(target, streaming)
     network = describe(program, training)
-    _check_dealt(network, dealt or ())
+    check_dealt(network, dealt or ())
+    check_length(network, target, steps, batch)
     check_names(network, activity, capacity, near, gradient_capacity, counts, near_counts)
     schedule = make_schedule(network)
     measured = (rates or {}, counts or {}, near_counts or {})
@@ -439,39 +440,6 @@ def _bus(layout: Layout, bus: Bus) -> BusPlan:
         gradient=layout.reductions[bus.id].to_plan() if bus.id in layout.reductions else None,
         form="bits" if bus.source in layout.problem.bits else "ids",
     )
-
-
-def _check(target: Target, *, steps: int, batch: int, chips: int | None, mode: str, gradients: str, recompute: object) -> None:
-    for name, value in (("steps", steps), ("batch", batch)):
-        if value < 1:
-            raise MappingOptionError(f"{name} is {value}; it is 1 or more.")
-    if chips is not None and not 1 <= chips <= target.chips:
-        raise MappingOptionError(f"chips is {chips}; the target {target.name} has 1 to {target.chips}.")
-    if mode not in ("exact", "drop"):
-        raise MappingOptionError(f"mode is {mode!r}; it is 'exact' or 'drop'.")
-    if gradients not in ("auto", "dense", "windowed"):
-        raise MappingOptionError(f"gradients is {gradients!r}; it is 'auto', 'dense' or 'windowed'.")
-    if recompute not in ("auto", "off") and (isinstance(recompute, bool) or not isinstance(recompute, int) or recompute < 1):
-        raise MappingOptionError(f"recompute is {recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
-
-
-def _check_dealt(network: Network, dealt: Collection[str]) -> None:
-    able = [layer.id for layer in network.layers if deals(layer)]
-    for name in sorted(set(dealt) - set(able)):
-        raise MappingOptionError(
-            f"dealt names {name!r}; weight gradients can be dealt for populations that read nothing but spikes over dense connections "
-            f"backward: {', '.join(able) or 'none here'}."
-        )
-
-
-def _check_streaming(target: Target, streaming: str) -> None:
-    known = ("auto", "off", "inputs", "boundaries", "history")
-    if streaming not in known:
-        raise MappingOptionError(f"streaming is {streaming!r}; it is {', '.join(known[:-1])} or {known[-1]}.")
-    if streaming in ("boundaries", "history") and target.streaming is None:
-        raise MappingOptionError(
-            f"streaming is {streaming!r}, but the target {target.name} tells of no streaming memory; add a section [streaming] to its file."
-        )
 
 
 def _population(problem: Problem, layer: Layer, where: TileRange) -> PopulationPlan:

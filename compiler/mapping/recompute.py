@@ -14,6 +14,8 @@ from snnc.compiler.mapping.schedule import Schedule
 from snnc.compiler.segments import Segments, Streamed
 
 MOST_DOUBLINGS: Final = 16
+MOST_LENGTHS: Final = 4096
+"""Lengths that are looked at, all where there are fewer than half as many; else some, close where segments are short."""
 FLOAT: Final = 4
 
 
@@ -26,7 +28,8 @@ def segment_lengths(network: Network, schedule: Schedule, steps: int, streamed: 
     iterations = schedule.iterations(steps)
     if not network.training or iterations < 2:
         return ()
-    lengths = np.arange(1, iterations)
+    lengths = np.unique(np.linspace(1, iterations - 1, MOST_LENGTHS // 2).astype(int))
+    lengths = np.union1d(lengths, np.geomspace(1, iterations - 1, MOST_LENGTHS // 2).astype(int))
     held = _bytes(network, schedule, steps, [Segments(steps, schedule.interval, iterations, int(n), streamed) for n in lengths])
     least = int(lengths[held.argmin()])
     if held.min() >= _bytes(network, schedule, steps, [Segments(steps, schedule.interval, iterations, 0)])[0]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from snnc.compiler.errors import EmptyShapeError, TooLargeError
 from snnc.compiler.graph import Array, Operation, Shape
-from snnc.compiler.sizes import check_size
+from snnc.compiler.sizes import check_memory, check_size
 from snnc.frontends.errors import ConnectionShapeError, InitialiserError
 from snnc.frontends.initialisers import (
     FanIn,
@@ -106,6 +107,7 @@ def check_weights(shape: Shape, what: str) -> None:
     """
     try:
         check_size(shape, what)
+        check_memory(math.prod(shape), what)
     except (EmptyShapeError, TooLargeError) as error:
         raise ConnectionShapeError(error.text) from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,13 @@ import numpy.typing as npt
 from snnc.compiler import graph as ir
 from snnc.compiler.graph import Array, Operation, Shape
 from snnc.compiler.sparse import Pattern
-from snnc.frontends.connections.base import Branch, Connection, Seed, Weights, generator, realise, realise_bias
+from snnc.frontends.connections.base import Branch, Connection, Seed, Weights, check_weights, generator, realise, realise_bias
 from snnc.frontends.connections.delays import Delays, by_delay, drawn_delays
 from snnc.frontends.errors import ConnectionShapeError, SparseMatrixError
 from snnc.frontends.initialisers import FanIn, Fans, Initialiser
+
+MOST_ROWS: Final = 1 << 22
+"""Neurons whose connections are drawn at random; some microseconds each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +118,13 @@ class Sparse(Connection):
             return _of_matrix(self.matrix, shape, where)
         outputs, inputs = shape
         if self.fan_in is not None:
-            counts = np.full(outputs, _fan_in(self.fan_in, inputs, where))
+            fan_in = _fan_in(self.fan_in, inputs, where)
+            _check_drawn(outputs, fan_in, where)
+            counts = np.full(outputs, fan_in)
         else:
-            counts = rng.binomial(inputs, _density(self.density, where), outputs)
+            density = _density(self.density, where)
+            _check_drawn(outputs, density * inputs, where)
+            counts = rng.binomial(inputs, density, outputs)
         chosen = [np.sort(rng.choice(inputs, count, replace=False, shuffle=False)) for count in counts]
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         return None, Pattern(np.concatenate(chosen).astype(np.int32), indptr, shape)
@@ -149,6 +156,16 @@ def _fan_in(value: int, inputs: int, where: str) -> int:
     if not 1 <= count <= inputs:
         raise SparseMatrixError(f"{where}: fan_in is {value!r}, and the source has {inputs} neurons; give 1 to {inputs}.")
     return count
+
+
+def _check_drawn(outputs: int, each: float, where: str) -> None:
+    """Refuse more rows or entries than can be drawn in minutes, before the first is."""
+    if outputs > MOST_ROWS:
+        raise SparseMatrixError(
+            f"{where}: the connections of {outputs:,} neurons are drawn one neuron after the other; give a matrix for "
+            f"more than {MOST_ROWS:,}, or split the population."
+        )
+    check_weights((max(1, round(outputs * each)),), f"the weight of {where}")
 
 
 def _density(value: object, where: str) -> float:

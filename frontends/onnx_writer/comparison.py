@@ -157,7 +157,12 @@ def _difference(a: Array, b: Array) -> Array:
 
 
 def random_arrays(
-    graph: Graph, samples: int | None, steps: int | None, seed: int, fixed: Callable[[str, int | None], int | None]
+    graph: Graph,
+    samples: int | None,
+    steps: int | None,
+    seed: int,
+    fixed: Callable[[str, int | None], int | None],
+    check: Callable[[int, int], None],
 ) -> dict[str, Array]:
     """Make inputs: 0 and 1 in even samples, normally distributed values in odd ones, of deviation 1 and 3 in turn.
 
@@ -173,6 +178,8 @@ def random_arrays(
         Of the random numbers.
     fixed
         (input, axis in the layout of the graph) -> size that the model fixes, or None.
+    check
+        Refuses numbers of steps and samples for which there is no room, before anything is drawn.
 
     Raises
     ------
@@ -185,6 +192,7 @@ def random_arrays(
         layout = operation.layout
         batch = _size("samples", samples, fixed(name, layout.batch_axis), 4)
         length = _size("steps", steps, fixed(name, layout.time_axis) or graph.steps, 20)
+        check(length, batch)
         shape = (length, batch, *operation.shape)
         values = (random.random(shape) < 0.3).astype(np.float32)
         if operation.kind == "values":
