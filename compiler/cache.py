@@ -15,13 +15,29 @@ def cache_dir() -> Path:
     Raises
     ------
     CacheFolderError
-        It cannot be made.
+        It cannot be made, or there is no home folder for it.
     """
     chosen = os.environ.get("SNNC_CACHE")
-    folder = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "snnc"
+    folder = Path(chosen) if chosen else _of_the_user() / "snnc"
     with keeping(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def _of_the_user() -> Path:
+    """Return the folder for what programs of this user keep."""
+    chosen = os.environ.get("XDG_CACHE_HOME")
+    if chosen:
+        return Path(chosen)
+    try:
+        return Path.home() / ".cache"
+    except RuntimeError:  # as in a container that runs as a number
+        from snnc.compiler.errors import CacheFolderError
+
+        raise CacheFolderError(
+            f"snnc keeps what it builds in the home folder, and there is none: HOME is not set, and user {os.getuid()} has no entry in "
+            "/etc/passwd; name a folder for it: SNNC_CACHE=FOLDER."
+        ) from None
 
 
 @contextmanager

@@ -218,6 +218,6 @@ class GraphDataError(SnncError):
 
 
 class CacheFolderError(SnncError):
-    """The folder for what snnc builds cannot be written."""
+    """The folder for what snnc builds cannot be written, or there is no home folder for it."""
 
     code = "SNNC-E028"
