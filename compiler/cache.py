@@ -10,27 +10,33 @@ from pathlib import Path
 
 
 def cache_dir() -> Path:
-    """Return the folder that holds made things, which is made where it is missing: ``$SNNC_CACHE``, else ``~/.cache/snnc``.
+    """Return the folder that holds made things, which is made where it is missing.
 
     Raises
     ------
     CacheFolderError
         It cannot be made, or there is no home folder for it.
     """
-    chosen = os.environ.get("SNNC_CACHE")
-    folder = Path(chosen) if chosen else _of_the_user() / "snnc"
+    folder = cache_folder()
     with keeping(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
-def _of_the_user() -> Path:
-    """Return the folder for what programs of this user keep."""
-    chosen = os.environ.get("XDG_CACHE_HOME")
-    if chosen:
+def cache_folder() -> Path:
+    """Return where made things are held: ``$SNNC_CACHE``, else ``~/.cache/snnc``.
+
+    Raises
+    ------
+    CacheFolderError
+        There is no home folder for it.
+    """
+    if chosen := os.environ.get("SNNC_CACHE"):
         return Path(chosen)
+    if chosen := os.environ.get("XDG_CACHE_HOME"):
+        return Path(chosen) / "snnc"
     try:
-        return Path.home() / ".cache"
+        return Path.home() / ".cache" / "snnc"
     except RuntimeError:  # as in a container that runs as a number
         from snnc.compiler.errors import CacheFolderError
 
