@@ -11,6 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from snnc.backends.processors import processors
+from snnc.compiler.cache import cache_folder
+from snnc.compiler.errors import CacheFolderError
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ def examine() -> list[Finding]:
         _package("onnxruntime", "needed only by snnc verify of ONNX files and by tests", "pip install onnxruntime"),
         Finding("cores", True, str(processors())),
         _memory(),
+        _cache(),
     ]
 
 
@@ -73,6 +76,18 @@ def _memory() -> Finding:
     except (ValueError, OSError):
         return Finding("memory", True, "unknown")
     return Finding("memory", True, f"{pages / 2**30:.1f} GiB")
+
+
+def _cache() -> Finding:
+    purpose = "keeps what snnc builds"
+    try:
+        folder = cache_folder()
+    except CacheFolderError:
+        return Finding("cache", False, f"no home folder ({purpose})", "name a folder: SNNC_CACHE=FOLDER")
+    nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
+        return Finding("cache", False, f"{folder} cannot be written ({purpose})", "name another folder: SNNC_CACHE=FOLDER")
+    return Finding("cache", True, f"{folder} ({purpose})")
 
 
 def _first_line(command: list[str]) -> str:

@@ -10,18 +10,40 @@ from pathlib import Path
 
 
 def cache_dir() -> Path:
-    """Return the folder that holds made things, which is made where it is missing: ``$SNNC_CACHE``, else ``~/.cache/snnc``.
+    """Return the folder that holds made things, which is made where it is missing.
 
     Raises
     ------
     CacheFolderError
-        It cannot be made.
+        It cannot be made, or there is no home folder for it.
     """
-    chosen = os.environ.get("SNNC_CACHE")
-    folder = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "snnc"
+    folder = cache_folder()
     with keeping(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def cache_folder() -> Path:
+    """Return where made things are held: ``$SNNC_CACHE``, else ``~/.cache/snnc``.
+
+    Raises
+    ------
+    CacheFolderError
+        There is no home folder for it.
+    """
+    if chosen := os.environ.get("SNNC_CACHE"):
+        return Path(chosen)
+    if chosen := os.environ.get("XDG_CACHE_HOME"):
+        return Path(chosen) / "snnc"
+    try:
+        return Path.home() / ".cache" / "snnc"
+    except RuntimeError:  # as in a container that runs as a number
+        from snnc.compiler.errors import CacheFolderError
+
+        raise CacheFolderError(
+            f"snnc keeps what it builds in the home folder, and there is none: HOME is not set, and user {os.getuid()} has no entry in "
+            "/etc/passwd; name a folder for it: SNNC_CACHE=FOLDER."
+        ) from None
 
 
 @contextmanager

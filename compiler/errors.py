@@ -218,6 +218,12 @@ class GraphDataError(SnncError):
 
 
 class CacheFolderError(SnncError):
-    """The folder for what snnc builds cannot be written."""
+    """The folder for what snnc builds cannot be written, or there is no home folder for it."""
 
     code = "SNNC-E028"
+
+
+class TemporaryFolderError(SnncError):
+    """No folder for temporary files can be written."""
+
+    code = "SNNC-E434"

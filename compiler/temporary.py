@@ -38,6 +38,8 @@ class HeldFolder:
     ------
     OSError
         It cannot be made.
+    TemporaryFolderError
+        The system has no folder for temporary files.
     """
 
     def __init__(self, above: Path | None = None, prefix: str = PREFIX) -> None:
@@ -97,12 +99,24 @@ def temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
 
 def abandoned(above: Path | None = None, prefix: str = PREFIX) -> list[Path]:
     """Return folders of this user whose process ended without deleting them, by name."""
-    root = Path(tempfile.gettempdir()) if above is None else above
+    root = _of_the_system() if above is None else above
     try:
         found = [Path(entry.path) for entry in os.scandir(root) if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False)]
     except OSError:
         return []
     return sorted(folder for folder in found if _is_abandoned(folder))
+
+
+def _of_the_system() -> Path:
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError:  # as in a container whose file system is read-only
+        from snnc.compiler.errors import TemporaryFolderError
+
+        raise TemporaryFolderError(
+            "no folder for temporary files can be written: snnc looked at TMPDIR, TEMP, TMP, /tmp, /var/tmp, /usr/tmp and the current one; "
+            "name another: TMPDIR=FOLDER."
+        ) from None
 
 
 def abandoned_files(above: Path) -> list[Path]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import waiting  # noqa: F401 - before what imports NumPy
 from hypothesis import settings
+from lacking import pytest_make_collect_report  # noqa: F401
 from wide import WIDE
 
 from snnc.backends.emulator.popc import DEFAULT_FLAGS

@@ -1,7 +1,10 @@
 """What is wrong with a model or a place ends in one coded line, exit code 2, and nothing is left behind."""
 
 import os
+import pwd
+import re
 import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +12,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import snnc
 from snnc import cli
 from snnc.compiler.cache import keeping
-from snnc.compiler.errors import CacheFolderError
+from snnc.compiler.errors import CacheFolderError, TemporaryFolderError
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.onnx"
@@ -166,6 +170,58 @@ def test_a_cache_folder_that_cannot_be_written_is_told_with_the_knob(capsys, tmp
     assert err.startswith(f"error: SNNC-E028: snnc keeps what it builds in '{cache}'")
     assert "SNNC_CACHE=" in err
     assert not (tmp_path / "y.npz").exists()
+
+
+@pytest.fixture
+def homeless(monkeypatch):
+    """A user without HOME and without an entry in /etc/passwd, as in a container that runs as a number."""
+
+    def nobody(_):
+        raise KeyError("uid not found")
+
+    for name in ("HOME", "SNNC_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+
+
+def test_without_a_home_what_needs_no_build_works_and_the_rest_says_what_to_set(capsys, tmp_path, homeless, monkeypatch):
+    np.savez(tmp_path / "x.npz", spikes=np.zeros((25, 1, 64), np.uint8))
+
+    def call(*arguments):
+        return cli.run_command([str(a) for a in arguments]), capsys.readouterr()
+
+    for target in ("reference", "cpu", "gc200"):
+        assert call("compile", DIGITS, "--target", target, "-o", tmp_path / target)[0] == 0
+    for target in ("reference", "cpu", "gc200"):
+        status, said = call("run", tmp_path / target, "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz")
+        assert status == (0 if target == "reference" else 2)
+        assert target == "reference" or said.err.startswith(
+            "error: SNNC-E028: snnc keeps what it builds in the home folder, and there is none"
+        )
+        assert target == "reference" or "SNNC_CACHE=FOLDER" in said.err
+    monkeypatch.setenv("SNNC_CACHE", str(tmp_path / "cache"))
+    assert call("run", tmp_path / "cpu", "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz")[0] == 0
+
+
+def test_doctor_says_where_the_cache_is_and_what_to_set_where_there_is_none(capsys, homeless, tmp_path, monkeypatch):
+    assert cli.run_command(["doctor"]) == 0
+    assert re.search(r"missing +cache: no home folder .*\n.*SNNC_CACHE=FOLDER", capsys.readouterr().out)
+    monkeypatch.setenv("SNNC_CACHE", "/dev/null/snnc")
+    assert cli.run_command(["doctor"]) == 0
+    assert re.search(r"missing +cache: /dev/null/snnc cannot be written", capsys.readouterr().out)
+    monkeypatch.setenv("SNNC_CACHE", str(tmp_path / "cache"))
+    assert cli.run_command(["doctor"]) == 0
+    assert f"cache: {tmp_path / 'cache'}" in capsys.readouterr().out.replace("\n", "")
+    assert not (tmp_path / "cache").exists()
+
+
+def test_without_a_folder_for_temporary_files_it_is_said_what_to_set(capsys, monkeypatch):
+    def nowhere():
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", nowhere)
+    with pytest.raises(TemporaryFolderError, match=r"SNNC-E434: no folder for temporary files .*TMPDIR=FOLDER"):
+        snnc.compile(str(DIGITS), target="cpu", steps=25)
 
 
 def test_a_full_disk_under_the_cache_is_told_with_the_knob(tmp_path):

@@ -172,6 +172,7 @@ def test_a_plan_of_another_program_is_refused(tmp_path):
     assert not (tmp_path / "p").exists()
 
 
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
 def test_cmake_builds_an_executable_that_trains_and_sends_batches_ahead(tmp_path):
     case = overlapped("recurrent", 1)
     folder = tmp_path / "project"
