@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from snnc.backends.manifest import TRAINED, own_files
 from snnc.backends.project import umask
 from snnc.compiler.temporary import temporary_file
-from snnc.errors import OutputFileError
+from snnc.errors import OutputFileError, SameFileError
 
 
 @contextmanager
@@ -34,6 +35,33 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
             beside.replace(path)
     except OSError as error:
         raise OutputFileError(f"{str(path)!r} cannot be written: {_reason(error)}.") from None
+
+
+def check_output(output: Path | None, *read: Path | None) -> None:
+    """Refuse to write a file over one that the command reads, or over a file of a project.
+
+    Parameters
+    ----------
+    output
+        The file to write; None and ``-`` are none.
+    read
+        What the command reads.
+
+    Raises
+    ------
+    SameFileError
+        It would be lost.
+    """
+    if output is None or str(output) == "-" or not output.exists():
+        return
+    for given in read:
+        if given is not None and given.exists() and output.samefile(given):
+            raise SameFileError(f"{str(output)!r} would be written over what this command reads; give another file to write.")
+    place = output.resolve()
+    for folder in (place.parent, place.parent.parent):
+        own = own_files(folder)
+        if own is not None and place.relative_to(folder).as_posix() in {*own, TRAINED}:
+            raise SameFileError(f"{str(output)!r} is a file of the project {str(folder)!r}; give another file to write.")
 
 
 def _reason(error: OSError) -> str:

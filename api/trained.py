@@ -62,6 +62,8 @@ def read_trained(graph: Graph, folder: Path, lenient: bool = False) -> Graph:
     trained = graph.copy()
     try:
         values = load_weights(file)
+        if not any(label.rpartition(".")[0] in graph.nx for label in values):
+            raise ProjectFolderError(f"none of what they are for is in the network: {', '.join(list(values)[:5]) or 'they are none'}.")
         for name, operation in list(graph.of_type(*WEIGHTED, Population)):
             trained.nx.nodes[name]["operation"] = _with_values(name, operation, values)
     except (SessionError, ProjectFolderError) as error:

@@ -50,8 +50,10 @@ def convert(
     Example: snnc convert build/ model.onnx
     """
     from snnc.converting import ConversionRequest, graph_for
+    from snnc.files import check_output
     from snnc.loading import has_seconds
 
+    check_output(output, model, calibration)
     write = writer_for(output, dt, form)
     if steps is not None and steps < 1:
         raise OptionValueError(f"--steps is {steps}; it has to be 1 or more.")

@@ -58,6 +58,7 @@ def emulate(
     """
     from snnc.backends.emulator.build import complete_prefix
     from snnc.backends.emulator.emulate import Checks, build_program, run_program
+    from snnc.files import check_output
 
     if prefix:
         with working("building the emulator"):
@@ -68,6 +69,8 @@ def emulate(
         raise CommandLineError("snnc emulate needs a host program: snnc emulate host.cpp [codelets.cpp …] [-- arguments]")
     if ipu not in IPUS:
         raise CommandLineError(f"--ipu {ipu}: there are {', '.join(IPUS)}")
+    for written in (output, profile):
+        check_output(written, *sources)
     with working("building"):
         program = build_program(sources, include=include or (), define=define or (), flags=flag or (), sanitize=sanitize)
     if output is not None:

@@ -53,12 +53,15 @@ def explore(
     from snnc.converting import ConversionRequest, graph_for
     from snnc.exploring import explore_graph
     from snnc.exploring.table import HEAD, line
+    from snnc.files import check_output
     from snnc.options import options
 
     machines = [name.strip() for name in targets.split(",") if name.strip()]
     batches = _numbers("--batch", batch, int)
     activities = [None] if activity is None else _numbers("--activity", activity, float)
     _check_plot(plot)
+    for output in (json_file, plot):
+        check_output(output, model)
     chosen = options(
         machines[0] if machines else "gc200", steps, None, loss, optimizer, surrogate, 0, capacity, mode, loss_output=loss_output
     )

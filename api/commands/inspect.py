@@ -32,8 +32,10 @@ def inspect(
 
     Example: snnc inspect build/ --format html -o report.html
     """
+    from snnc.files import check_output, whole_file
     from snnc.reporting import report, usual_format
 
+    check_output(output, folder, compare)
     chosen = format_ or usual_format(folder)
     content = report(folder, chosen, compare)
     if output is None and chosen in DRAWN:
@@ -42,8 +44,6 @@ def inspect(
     if output is None:
         result(content.decode("utf-8").rstrip("\n"))
         return
-    from snnc.files import whole_file
-
     with whole_file(output) as stream:
         stream.write(content)
     result(f"wrote {output}")

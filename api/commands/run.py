@@ -48,10 +48,12 @@ def run(
     from snnc.compiling import session_for
     from snnc.converting import ConversionRequest, graph_for
     from snnc.data import read_arrays, write_arrays
+    from snnc.files import check_output
     from snnc.loading import check_discrete, is_project
     from snnc.session import arrays_for
 
     check_recordable(record, model, target)
+    check_output(outputs, inputs, model, calibration)
     if is_project(model) and not ann2snn:
         check_discrete(f"the project {str(model)!r}", dt, dialect)
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps)

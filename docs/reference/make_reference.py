@@ -38,7 +38,8 @@ CLI = """# Command line
 
 Results go to stdout, notes, warnings, errors and progress to stderr. With `--json` stdout is JSON and nothing else (of a network that does not
 fit, `{"error": …}` with its numbers and the options that help). Exit codes: 0; 2 for an error
-with a [code](errors.md); 3 for a missing tool; 130 after Ctrl-C. Files and folders appear whole or not at all. Arrays are read from npz archives
+with a [code](errors.md); 3 for a missing tool; 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP. Files and folders appear whole or not at all. A file
+that you name is replaced, but never one that the command reads or that belongs to a project (SNNC-E418). Arrays are read from npz archives
 without pickle. This page is written by `make_reference.py`.
 """
 PYTHON = """# Python

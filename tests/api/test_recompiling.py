@@ -83,3 +83,30 @@ def test_overwriting_without_a_folder_is_refused(tmp_path, capsys):
     for further in (["--estimate-only"], ["--estimate-only", "-o", str(tmp_path / "q")]):
         assert cli.run_command(["compile", str(folder), "--overwrite", *further]) == 2
         assert OptionConflictError.code in capsys.readouterr().err
+
+
+def commands_that_write(folder, place):
+    """What writes a file, with what it reads: a model, inputs and a host program."""
+    np.savez(place / "x.npz", input=np.zeros((8, 5, 6), np.uint8))
+    (place / "host.cpp").write_text("int main() {}")
+    snnc.write_onnx(net().graph(), place / "m.onnx")
+    yield ["run", folder, "--inputs", place / "x.npz", "--outputs"], [place / "x.npz"]
+    yield ["convert", place / "m.onnx"], [place / "m.onnx"]
+    yield ["inspect", folder, "--format", "json", "-o"], [folder / "plan.json"]
+    yield ["explore", place / "m.onnx", "--steps", "8", "--json"], [place / "m.onnx"]
+    yield ["emulate", place / "host.cpp", "-o"], [place / "host.cpp"]
+    yield ["emulate", place / "host.cpp", "--profile"], [place / "host.cpp"]
+
+
+def test_no_command_writes_over_what_it_reads_or_over_a_file_of_a_project(tmp_path, capsys):
+    folder = compiled(tmp_path / "p", "gc200", steps=8)
+    (folder / TRAINED).write_text("weights")
+    tried = 0
+    for arguments, read in commands_that_write(folder, tmp_path):
+        for output in [*read, *(folder / name for name in ("weights.safetensors", "snnc.json", TRAINED))]:
+            before = output.read_bytes()
+            assert cli.run_command([*map(str, arguments), str(output)]) == 2
+            assert "SNNC-E418" in capsys.readouterr().err
+            assert output.read_bytes() == before
+            tried += 1
+    assert tried == 6 * 4

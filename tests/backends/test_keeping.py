@@ -5,9 +5,11 @@ import json
 import math
 import os
 import signal
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from cuda_projects import opened
 
 import snnc
 from snnc.backends import durable
@@ -20,8 +22,13 @@ from snnc.backends.errors import (
     WeightFileError,
     WeightNotFiniteError,
 )
+from snnc.backends.session import Session
 from snnc.backends.weights import load_weights, packed, read_weight_file
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lower import lower
+from snnc.options import parse_optimizer
 
+TARGETS = ("reference", "cpu", "cuda", "gc200")
 STEPS, SAMPLES, BATCH = 6, 23, 5
 """The last batch of an epoch is smaller where the target takes that."""
 
@@ -32,7 +39,16 @@ def net():
 
 def compiled(target="reference", **options):
     sizes = {"batch": BATCH} | ({"steps": STEPS} if target == "gc200" else {})
-    return snnc.compile(net(), target, **{"loss": "ce_mean_membrane", "optimizer": "adam:0.01", **sizes, **options})
+    chosen = {"loss": "ce_mean_membrane", "optimizer": "adam:0.01", **sizes, **options}
+    return on_cuda_host(**chosen) if target == "cuda" else snnc.compile(net(), target, **chosen)
+
+
+@contextmanager
+def on_cuda_host(loss, optimizer, batch):
+    """The CUDA program, built for the processor."""
+    program = lower(net().graph(), loss=parse_loss(loss), optimizer=parse_optimizer(optimizer))
+    with opened(program) as engine, Session(engine, program) as session:
+        yield session
 
 
 def samples(seed=0):
@@ -55,16 +71,16 @@ def assert_same(found, wanted):
 # ---- numbers that are not finite -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", ["reference", "cpu", "gc200"])
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("optimizer", ["sgd:0.1,0.9", "adam:0.01"])
 def test_a_training_that_diverges_leaves_the_weights_of_the_last_good_epoch(target, optimizer):
     x, y = samples()
     with compiled(target, optimizer=optimizer) as session:
-        session.fit(x, y, epochs=2)
+        session.fit(x, y, epochs=2, batch=BATCH)
         good = state(session)
         assert all(np.isfinite(value).all() for value in good.values())
         with pytest.raises(DivergedError, match=r"SNNC-E535: .*diverged.*after 0 of 3 epochs"):
-            session.fit(x, y, epochs=3, learning_rate=1e38)
+            session.fit(x, y, epochs=3, batch=BATCH, learning_rate=1e38)
         assert_same(state(session), good)
         assert np.isfinite(session.fit(x, y).losses).all()
 
@@ -134,11 +150,11 @@ def ended_at(batch):
     return callback
 
 
-@pytest.mark.parametrize("target", ["reference", "cpu", "gc200"])
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("at", [1, 4, 6, 8])
 def test_a_resumed_training_ends_with_the_bits_of_one_that_nobody_stopped(tmp_path, target, at):
     x, y = samples()
-    call = {"epochs": 3, "seed": 7, "accumulate": 2 if target == "cpu" else 1}
+    call = {"epochs": 3, "seed": 7, "batch": BATCH, "accumulate": 2 if target == "cpu" else 1}
     with compiled(target) as whole:
         losses = whole.fit(x, y, **call).batch_losses
         wanted = state(whole)

@@ -1,0 +1,261 @@
+"""``snnc train`` that is stopped, goes wrong or is started twice: the weights stay, and the message says how to go on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import snnc
+from snnc import cli
+from snnc.backends.checkpoint import read_position
+from snnc.backends.errors import WeightFileError
+from snnc.backends.folder_lock import locked
+from snnc.backends.manifest import TRAINED
+from snnc.backends.weights import load_weights, packed
+
+PAUSED = """
+import resource, signal, sys
+from snnc.backends.reference.engine import ReferenceEngine
+from snnc.cli import main
+
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a shell that runs the tests may ignore them
+    signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+train, left = ReferenceEngine.train_parts, [int(sys.argv.pop(1))]
+
+
+def paused(self, *arguments):
+    left[0] -= 1
+    if left[0] == 0:
+        print("paused", file=sys.stderr, flush=True)
+        if sys.stdin.readline() == "full\\n":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+    return train(self, *arguments)
+
+
+ReferenceEngine.train_parts = paused
+main()
+"""
+"""The command line, which stops before a batch until a line comes in."""
+
+
+@pytest.fixture
+def data(tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "d.npz", x=rng.integers(0, 2, (23, 8, 6)).astype(np.uint8), y=rng.integers(0, 3, 23))
+    return tmp_path / "d.npz"
+
+
+def compiled(folder, target="reference", **options):
+    net = snnc.Sequential(6, snnc.Dense(5), snnc.LIF(beta=0.8), snnc.Dense(3), snnc.LI(), name="small")
+    snnc.compile(net, target, loss="ce_mean_membrane", optimizer="adam:0.01", batch=5, output=folder, **options).close()
+    return folder
+
+
+def run(*arguments):
+    return cli.run_command([str(a) for a in arguments])
+
+
+def entries(folder):
+    return load_weights(folder / TRAINED)
+
+
+def assert_same(found, wanted):
+    assert found.keys() == wanted.keys()
+    for name, value in wanted.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
+def start(before_batch, *arguments):
+    """Start a training and wait until it is before a batch; return the process and what it said so far on stderr."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PAUSED, str(before_batch), "train", *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if line == "paused\n":
+            break
+    assert said[-1:] == ["paused\n"], said
+    return process
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_keeps_what_was_reached_and_the_same_command_resumes_it(tmp_path, data, capsys, number, code):
+    whole, folder = compiled(tmp_path / "whole"), compiled(tmp_path / "p")
+    assert run("train", whole, "--data", data, "--epochs", 3, "--seed", 4, "--lr", 0.02) == 0
+    process = start(8, folder, "--data", data, "--epochs", 3, "--seed", 4, "--lr", 0.02)
+    process.send_signal(number)
+    assert "once more stops at once" in process.stderr.readline()
+    _, err = process.communicate("on\n", timeout=60)
+    assert process.returncode == code
+    assert f"training is kept after 1 of 3 epochs and 3 of 5 batches; go on with: snnc train {folder} --data {data} --resume" in err
+    assert "Traceback" not in err
+    found = read_position(folder / TRAINED)
+    assert (found.epoch, found.batch, found.until) == (1, 3, 3)
+    capsys.readouterr()
+    assert run("train", folder, "--data", data) == 2
+    err = capsys.readouterr().err
+    assert "SNNC-E536" in err
+    assert "--resume" in err
+    assert "--no-resume" in err
+    assert run("train", folder, "--data", data, "--resume") == 0
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()[:2]] == ["epoch 2", "epoch 3"]
+    assert_same(entries(folder), entries(whole))
+    assert run("train", folder, "--data", data, "--resume") == 0
+    assert "nothing is left to train" in capsys.readouterr().out
+    assert_same(entries(folder), entries(whole))
+
+
+def test_a_resumed_training_may_go_further_but_not_otherwise(tmp_path, data, capsys):
+    whole, folder = compiled(tmp_path / "whole"), compiled(tmp_path / "p")
+    assert run("train", whole, "--data", data, "--epochs", 3) == 0
+    assert run("train", folder, "--data", data, "--epochs", 1, "--resume") == 0
+    assert run("train", folder, "--data", data, "--epochs", 3, "--resume", "--seed", 1) == 2
+    assert "SNNC-E537" in capsys.readouterr().err
+    assert run("train", folder, "--data", data, "--epochs", 3, "--resume") == 0
+    assert_same(entries(folder), entries(whole))
+
+
+def test_another_training_begins_with_the_weights_of_one_that_was_stopped(tmp_path, data):
+    folder = compiled(tmp_path / "p")
+    process = start(3, folder, "--data", data, "--checkpoint-every", "0.001ms")
+    process.kill()
+    process.communicate()
+    assert read_position(folder / TRAINED).batch == 2
+    assert run("train", folder, "--data", data, "--no-resume", "--lr", 0.1) == 0
+    found = read_position(folder / TRAINED)
+    assert found.finished
+    assert int(entries(folder)["optimizer:updates"][0]) == 2 + 5
+
+
+def test_a_line_an_epoch_is_there_at_once_where_stdout_is_no_terminal(tmp_path, data):
+    folder = compiled(tmp_path / "p")
+    process = start(6, folder, "--data", data, "--epochs", 2)
+    line = process.stdout.readline()
+    assert line.startswith("epoch 1: loss ")
+    assert line.rstrip().endswith(" s")
+    out, _ = process.communicate("on\n", timeout=60)
+    assert out.startswith("epoch 2: loss ")
+
+
+def test_with_json_stdout_holds_json_alone_and_epochs_are_told_on_stderr(tmp_path, data, capsys):
+    folder = compiled(tmp_path / "p")
+    assert run("train", folder, "--data", data, "--epochs", 2, "--json") == 0
+    captured = capsys.readouterr()
+    assert len(json.loads(captured.out)["loss"]) == 2
+    assert [line.split(":")[0] for line in captured.err.splitlines()] == ["epoch 1", "epoch 2"]
+
+
+def test_a_second_training_in_a_folder_is_refused_and_the_first_goes_on(tmp_path, data, capsys):
+    folder = compiled(tmp_path / "p")
+    process = start(3, folder, "--data", data)
+    for command in (("train", folder, "--data", data), ("compile", folder, "-o", folder, "--target", "reference")):
+        assert run(*command) == 2
+        err = capsys.readouterr().err
+        assert "SNNC-E417" in err
+        assert f"process {process.pid} on" in err
+    process.communicate("on\n", timeout=60)
+    assert process.returncode == 0
+    assert read_position(folder / TRAINED).finished
+    assert run("train", folder, "--data", data) == 0
+    assert sorted(p.name for p in folder.iterdir() if p.name.startswith(".")) == []
+
+
+def test_a_full_disk_stops_training_with_a_code_and_the_last_checkpoint_stays_whole(tmp_path, data):
+    folder = compiled(tmp_path / "p")
+    process = start(7, folder, "--data", data, "--epochs", 3)
+    before = entries(folder)
+    _, err = process.communicate("full\n", timeout=60)
+    assert process.returncode == 2
+    assert "error: SNNC-E538" in err
+    assert "Traceback" not in err
+    assert_same(entries(folder), before)
+    assert not list(folder.rglob("*.part"))
+    assert run("train", folder, "--data", data, "--resume") == 0
+
+
+@pytest.mark.parametrize("target", ["reference", "cpu"])
+def test_a_training_that_diverges_keeps_the_last_good_weights_and_the_project_opens(tmp_path, data, capsys, target):
+    folder = compiled(tmp_path / "p", target)
+    assert run("train", folder, "--data", data, "--epochs", 2) == 0
+    good = entries(folder)
+    capsys.readouterr()
+    assert run("train", folder, "--data", data, "--lr", 1e38) == 2
+    err = capsys.readouterr().err
+    assert "error: SNNC-E535: training diverged" in err
+    assert "--no-resume --lr" in err
+    after = entries(folder)
+    for name in good:
+        if not name.startswith("training:"):
+            np.testing.assert_array_equal(after[name], good[name])
+    assert run("check", folder) == 0
+    assert run("train", folder, "--data", data, "--no-resume") == 0
+
+
+def spoiled(content):
+    """A file of weights as a training that did not look has left it."""
+    return packed({name: np.full_like(value, np.nan) if value.dtype.kind == "f" else value for name, value in content.items()}, {})
+
+
+@pytest.mark.parametrize("spoil", [spoiled, lambda _: b"", lambda _: packed({"other.weight": np.zeros(3, np.float32)}, {})])
+def test_a_project_with_weights_that_cannot_be_used_opens_with_the_compiled_ones(tmp_path, data, capsys, spoil):
+    folder = compiled(tmp_path / "p", "gc200", steps=8)
+    with snnc.open(folder) as session:
+        wanted = session.state_dict()
+    assert run("train", folder, "--data", data) == 0
+    bad = spoil(entries(folder))
+    (folder / TRAINED).write_bytes(bad)
+    with pytest.warns(UserWarning, match=r"cannot be used.*copy earlier ones there"), snnc.open(folder) as session:
+        assert_same(session.state_dict(), wanted)
+    capsys.readouterr()
+    assert run("check", folder) == 0
+    assert run("inspect", folder, "-o", tmp_path / "r.html") == 0
+    np.savez(tmp_path / "x.npz", input=np.zeros((8, 5, 6), np.uint8))
+    capsys.readouterr()
+    for command in (
+        ("run", folder, "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz"),
+        ("run", folder, "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz", "--target", "reference"),
+        ("convert", folder, tmp_path / "m.onnx"),
+        ("compile", folder, "-o", tmp_path / "q"),
+    ):
+        assert run(*command) == 2, command
+        assert "SNNC-E424" in capsys.readouterr().err, command
+    assert run("train", folder, "--data", data, "--resume") == 2
+    assert "SNNC-E424" in capsys.readouterr().err
+    assert run("train", folder, "--data", data) == 0
+    assert "trained.unusable-1.safetensors" in capsys.readouterr().err
+    assert (folder / "model" / "trained.unusable-1.safetensors").read_bytes() == bad
+    assert run("train", folder, "--data", data, "--resume") == 0
+
+
+def test_a_time_between_checkpoints_that_is_none_is_refused_before_anything_is_read(tmp_path, capsys):
+    assert run("train", tmp_path / "p", "--data", tmp_path / "missing.npz", "--checkpoint-every", "soon") == 2
+    assert "SNNC-E539" in capsys.readouterr().err
+
+
+def test_a_position_that_is_damaged_does_not_keep_a_project_from_training(tmp_path, data, capsys):
+    folder = compiled(tmp_path / "p")
+    assert run("train", folder, "--data", data) == 0
+    (folder / TRAINED).write_bytes(packed(entries(folder), {"training": "{"}))
+    with pytest.raises(WeightFileError):
+        read_position(folder / TRAINED)
+    assert run("train", folder, "--data", data, "--resume") == 2
+    assert "SNNC-E516" in capsys.readouterr().err
+    assert run("train", folder, "--data", data) == 0
+    assert read_position(folder / TRAINED).finished
+
+
+def test_the_lock_is_held_before_the_project_is_read(tmp_path, data, capsys, monkeypatch):
+    folder = compiled(tmp_path / "p")
+    monkeypatch.setattr("snnc.compiling.open_strictly", lambda _: pytest.fail("it was read"))
+    with locked(folder, "trains"):
+        assert run("train", folder, "--data", data) == 2
+    assert f"process {os.getpid()} on" in capsys.readouterr().err
