@@ -30,14 +30,13 @@ class DivideAverages:
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the graph with sums in place of such averages."""
-        graph = graph.copy()
-        ports = port_map(graph)
-        for name, operation in list(graph.of_type(Pool, Reduce)):
+        changed, ports = graph.copy(), port_map(graph)
+        for name, operation in graph.of_type(Pool, Reduce):
             (before,) = graph.incoming(name)
             counts = _counts(name, operation, ports[before.source, before.source_port].shape)
             if counts is not None and np.any(np.frexp(counts)[0] != 0.5):
-                _take_apart(graph, name, operation, np.broadcast_to(counts, ports[name, "out"].shape))
-        return graph
+                _take_apart(changed, name, operation, np.broadcast_to(counts, ports[name, "out"].shape))
+        return changed
 
 
 def _counts(name: str, operation: _Average, shape: Shape) -> Array | None:

@@ -107,3 +107,16 @@ def test_the_poplar_program_has_the_same_bits(case, tmp_path):
     engine = open_engine(emit_poplar(program, plan, tmp_path / "project"))
     assert_same_bits(engine.forward(given, {}), wanted)
     engine.close()
+
+
+@pytest.mark.parametrize("second", [Pool("average", (1, 3)), Reduce("mean", (1, 2))], ids=["pool", "mean"])
+def test_an_average_of_averages_is_divided_twice(second):
+    graph = Graph("twice")
+    graph.add("x", Input((2, 3, 9), "values"))
+    graph.connect("x", graph.add("first", Pool("average", (1, 3))))
+    graph.connect("first", graph.add("second", second))
+    graph.connect("second", graph.add("y", Output()))
+    x = np.random.default_rng(1).normal(size=(STEPS, BATCH, 2, 3, 9)).astype(np.float32)
+    (found,) = ReferenceEngine(lower(graph, steps=STEPS)).forward({"x0": x}, {}).values()
+    wanted = x.astype(np.float64).mean(4, keepdims=True) if isinstance(second, Pool) else x.astype(np.float64).mean((3, 4))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
