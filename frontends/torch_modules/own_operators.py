@@ -20,7 +20,7 @@ def written_out() -> Iterator[None]:
     """Run SpikingJelly's operators as its own reference code does, one operation of PyTorch after the other."""
     from torch.overrides import TorchFunctionMode
 
-    class WrittenOut(TorchFunctionMode):
+    class WrittenOut(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             reference = _reference(getattr(func, "namespace", ""), func)
             return (reference or func)(*args, **(kwargs or {}))

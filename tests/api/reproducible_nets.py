@@ -15,7 +15,12 @@ from snnc.options import Options
 ADAPTIVE = {
     "states": {"v": 0, "b": 0},
     "params": {"beta": 0.9, "rho": 0.97, "kappa": 1.8},
-    "equations": "z = spike(v - 1 - kappa*b)\nb = rho*b + (1 - rho)*z\nv = beta*v + tanh(i)/(1 + 3*i*i) - detach(z)\ns = spike(v - 1 - kappa*b)",
+    "equations": """
+        z = spike(v - 1 - kappa*b)
+        b = rho*b + (1 - rho)*z
+        v = beta*v + tanh(i)/(1 + 3*i*i) - detach(z)
+        s = spike(v - 1 - kappa*b)
+    """,
 }
 
 
