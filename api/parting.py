@@ -24,7 +24,6 @@ from snnc.compiler.parting.errors import PartsError, UnreachedPartError
 from snnc.compiler.parting.hypergraph import Floats, Hypergraph
 from snnc.compiler.parting.partitioners import Partitioner, partitioner
 from snnc.compiler.plan import Plan
-from snnc.compiler.randomness import Stream
 from snnc.compiler.step_program import StepProgram
 from snnc.data import read_arrays, write_arrays
 
@@ -260,7 +259,7 @@ def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
 
 def _counts_of_parts(parts: Parts, counts: Mapping[str, Array], rates: Mapping[str, Array]) -> dict[str, Array]:
     """Deal what was counted of whole buffers, [steps, samples], to their parts at random, by what is theirs in the mean."""
-    random, found = Stream(0), {}
+    random, found = np.random.default_rng(0), {}
     for of, counted in counts.items():
         mine = {name: place.index for name, place in parts.between.buffers.items() if place.whole == of}
         cut = {name: index for name, index in mine.items() if index is not None}

@@ -49,29 +49,9 @@ class Stream(np.random.Generator):
         """``exp`` of normal numbers."""
         return self._frozen.lognormal(mean, sigma, size)
 
-    def standard_exponential(self, size: Any = None, dtype: Any = np.float64, method: Any = "zig", out: Any = None) -> Any:
-        """Waiting times of mean 1."""
-        return _as_wanted(self._frozen.standard_exponential(size), dtype, out)
-
     def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
         """Successes among `n`, each of probability `p`."""
         return self._frozen.binomial(n, p, size)
-
-    def multinomial(self, n: Any, pvals: Any, size: Any = None) -> Any:
-        """How many of `n` fall to each of `pvals`, along a further axis: binomial numbers of what is left."""
-        left = np.asarray(n) if size is None else np.broadcast_to(n, size)
-        found, rest = [], 1.0
-        for p in pvals[:-1]:
-            found.append(np.asarray(self._frozen.binomial(left, min(1.0, max(0.0, p / rest)) if rest > 0 else 0.0)))
-            left, rest = left - found[-1], rest - p
-        return np.stack([*found, left], axis=-1)
-
-    def hypergeometric(self, ngood: Any, nbad: Any, nsample: Any) -> Any:  # type: ignore[override]
-        """Good ones among `nsample` that are drawn without putting back."""
-        good, bad, sample = np.broadcast_arrays(ngood, nbad, nsample)
-        found, some = np.zeros(sample.shape, dtype=np.int64), sample > 0
-        found[some] = self._frozen.hypergeometric(good[some], bad[some], sample[some])
-        return found[()]
 
     def integers(self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False) -> Any:
         """Whole numbers of [low, high), or of [0, low)."""

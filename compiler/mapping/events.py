@@ -16,7 +16,6 @@ import numpy as np
 from snnc.compiler.graph import Array
 from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.network import Source
-from snnc.compiler.randomness import Stream
 
 STEPS: Final = 512
 """Steps of all batches together that are looked at, where more samples were measured than a batch has."""
@@ -57,6 +56,6 @@ def _fitted(measured: Array, shape: tuple[int, ...]) -> Ints:
     return found.reshape(shape[1], shape[0], shape[2]).swapaxes(0, 1)
 
 
-def _random(source: Source, what: str) -> Stream:
+def _random(source: Source, what: str) -> np.random.Generator:
     """The same numbers for the same source."""
-    return Stream(zlib.crc32(f"{source.buffer} {what}".encode()))
+    return np.random.default_rng(zlib.crc32(f"{source.buffer} {what}".encode()))

@@ -21,7 +21,6 @@ from snnc.compiler.mapping.grouping import Floats, Ints
 from snnc.compiler.mapping.network import Link
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.traffic import Layout
-from snnc.compiler.randomness import Stream
 
 Windows: TypeAlias = Literal["whole", "first", "last"]
 """What neurons read of a step: all spikes, those of its first window (backward), those of its last one (forward)."""
@@ -116,7 +115,7 @@ def _drawn(problem: Problem, bus: Bus) -> Any:
     from scipy.sparse import csr_array
 
     source = bus.source
-    random = Stream(zlib.crc32(f"{source.buffer} values".encode()))
+    random = np.random.default_rng(zlib.crc32(f"{source.buffer} values".encode()))
     counts = problem.timeline.kept(bus).reshape(-1)
     relative = problem.relative_rate(source.buffer)
     scale = np.ones(source.width) if relative is None else 1 / np.maximum(relative, TINY)

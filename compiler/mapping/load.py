@@ -10,7 +10,6 @@ import numpy as np
 
 from snnc.compiler.mapping.grouping import Floats, Ints
 from snnc.compiler.mapping.problem import Problem
-from snnc.compiler.randomness import Stream
 
 SUPERVISOR: Final = 11.0
 """Tile cycles in which the supervisor starts all workers on one vertex (docs/reference/emulator.md)."""
@@ -116,7 +115,7 @@ class Load:
     def _alike(self) -> _Alike:
         """Tiles with the same vertices need be looked at once."""
         tiles, kind, cycles = self._all
-        label = Stream(0).integers(1, 1 << 40, size=max(self._number, 1))
+        label = np.random.default_rng(0).integers(1, 1 << 40, size=max(self._number, 1))
         sums = np.bincount(tiles, weights=label[kind].astype(np.float64), minlength=self.problem.target.tiles)
         used = np.flatnonzero(sums)
         _, one, of_tile = np.unique(sums[used], return_index=True, return_inverse=True)

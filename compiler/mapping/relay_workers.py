@@ -19,7 +19,6 @@ from snnc.compiler.mapping.network import Source
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relay_cycles import TOGETHER, MaskRows, windows_work
 from snnc.compiler.mapping.schedule import INPUT_STAGE
-from snnc.compiler.randomness import Stream
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +146,7 @@ def _drawn(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> 
     As many of a sample's `width` values, none twice; `parts` [samples, workers, 1 or none] tell how many of those a worker has.
     """
     samples = len(parts)
-    random = Stream(zlib.crc32(f"{name} {samples}".encode()))
+    random = np.random.default_rng(zlib.crc32(f"{name} {samples}".encode()))
     ends = np.rint(width * np.cumsum(parts.reshape(samples, -1), axis=1)).astype(np.int64)
     for sample, own in enumerate(np.diff(ends, prepend=0)):
         left = np.minimum(counts.T[chosen[:, sample]], width)

@@ -15,7 +15,6 @@ from snnc.compiler.mapping.grouping import Floats, Ints
 from snnc.compiler.mapping.kept import Kept
 from snnc.compiler.mapping.network import Source
 from snnc.compiler.mapping.schedule import INPUT_STAGE
-from snnc.compiler.randomness import Stream
 
 if TYPE_CHECKING:
     from snnc.compiler.mapping.problem import Problem
@@ -78,7 +77,7 @@ class Timeline:
         whole = self._batches * self._each
         if whole <= MOST:
             return np.arange(whole)
-        return Stream(0).distinct(whole, MOST)
+        return np.sort(np.random.default_rng(0).choice(whole, MOST, replace=False))
 
     def before(self, iterations: int | None) -> Ints:
         """Of the chosen ones, those among the first `iterations` of a sequence."""

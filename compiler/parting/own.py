@@ -8,7 +8,6 @@ from typing import ClassVar, Final
 import numpy as np
 
 from snnc.compiler.parting.hypergraph import Floats, Hypergraph, Ints
-from snnc.compiler.randomness import Stream
 
 CLOSE: Final = 0.7
 """Vertices grow into a part together when they are joined to it at least this much of what the closest is."""
@@ -114,7 +113,7 @@ def balanced(graph: Hypergraph, part: Ints, parts: int, most: float) -> Ints:
 
 def moved(graph: Hypergraph, part: Ints, parts: int, most: float, seed: int) -> Ints:
     """Move many vertices at once as long as that lessens the cut, in the manner of Fiduccia and Mattheyses (1982) without their buckets."""
-    random = Stream(seed)
+    random = np.random.default_rng(seed)
     best, least = part, graph.cut(part, parts)
     share = 0.5
     for _ in range(ROUNDS):

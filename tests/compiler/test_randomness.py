@@ -11,12 +11,8 @@ PINNED = (
     ("normal", lambda s: s.normal(1, 2, 3), [2.631446130514625, 1.513795126047842, -0.41302568415211627]),
     ("standard_normal", lambda s: s.standard_normal(3, np.float32), [0.8157230615615845, 0.25689756870269775, -0.7065128684043884]),
     ("lognormal", lambda s: s.lognormal(0, 1, 2), [2.260809794505825, 1.2929126779105802]),
-    ("standard_exponential", lambda s: s.standard_exponential(2), [0.9810838630345526, 2.275104185650305]),
     ("binomial", lambda s: s.binomial(1000, 0.3, 4), [301, 295, 288, 277]),
     ("binomial of several", lambda s: s.binomial([3, 9], 0.5), [2, 6]),
-    ("hypergeometric", lambda s: s.hypergeometric(30, 70, [10, 20, 40]), [5, 3, 11]),
-    ("hypergeometric of none", lambda s: s.hypergeometric([0, 30, 1], [0, 70, 0], [0, 10, 1]), [0, 5, 1]),
-    ("multinomial", lambda s: s.multinomial([10, 100], [0.2, 0.3, 0.5]), [[2, 4, 4], [25, 25, 50]]),
     ("integers", lambda s: s.integers(1, 10, 5, endpoint=True), [10, 6, 3, 3, 6]),
     ("integers from 0", lambda s: s.integers(5, size=4), [3, 1, 4, 2]),
     ("permutation", lambda s: s.permutation(10), [8, 0, 7, 1, 3, 6, 2, 4, 5, 9]),
@@ -36,11 +32,21 @@ def test_numbers_between_0_and_1_are_the_upper_bits_of_pcg64():
     assert Stream([3, 1]).random(5).tolist() == ((raw >> np.uint64(11)) / 2.0**53).tolist()
 
 
-def test_shares_of_multinomial_numbers_are_those_asked_for():
-    share = np.array([0.05, 0.25, 0.0, 0.7])
-    dealt = Stream(0).multinomial(np.full(4000, 50), share)
-    assert (dealt.sum(axis=1) == 50).all()
-    np.testing.assert_allclose(dealt.mean(axis=0), 50 * share, atol=0.2)
+BINOMIAL = [301, 295, 288, 277]
+HYPERGEOMETRIC = [2, 6, 8]
+CHOICE = [942, 623, 897, 683]
+PERMUTATION = [0, 6, 7, 2, 4, 5, 1, 3]
+EXPONENTIAL = [0.9480473, 1.9964033, 0.7230133]
+
+
+def test_what_plans_draw_is_what_it_was():
+    """Plans estimate events by numpy's own generator, which numpy may change with any version: then this says so."""
+    draw = np.random.default_rng
+    assert draw(7).binomial(1000, 0.3, 4).tolist() == BINOMIAL
+    assert draw(7).hypergeometric(30, 70, [10, 20, 40]).tolist() == HYPERGEOMETRIC
+    assert draw(7).choice(1000, 4, replace=False).tolist() == CHOICE
+    assert draw(7).permutation(8).tolist() == PERMUTATION
+    np.testing.assert_allclose(draw(7).standard_exponential(3, dtype=np.float32), EXPONENTIAL, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("population", "count"), [(40, 3), (40, 30), (5, 5), (1, 1), (9, 0)])

@@ -17,7 +17,6 @@ from snnc.compiler.mapping.strategies import at_random, linear, partition
 from snnc.compiler.mapping.strategies.deal import Deal
 from snnc.compiler.mapping.strategies.partition import Flow
 from snnc.compiler.mapping.tile_range import ScatteredRange
-from snnc.compiler.randomness import Stream
 
 SNNC: Final = "snnc"
 BASELINES: Final = ("linear", "random", "metis", "greedy")
@@ -46,7 +45,7 @@ def deals(problem: Problem, strategy: str, tiles: int) -> Iterator[Deal]:
         METIS is asked for and not installed.
     """
     sizes = tuple(layer.neurons for layer in problem.network.layers)
-    rng = Stream(SEED)
+    rng = np.random.default_rng(SEED)
     if strategy == "linear":
         yield linear.each_layer(sizes, tiles)
         yield linear.one_after_the_other(sizes, tiles)
