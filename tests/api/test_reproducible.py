@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from nets import dense
 
-from snnc.backends.training import Schedule, _batches
+from snnc.backends.checkpoint import Position, Recipe
+from snnc.backends.training import Schedule, train
 from snnc.compiler.adjoint import derive_kernel
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.neuron import neuron
@@ -67,11 +68,29 @@ def test_projects_are_the_same_byte_for_byte_whatever_the_hashes_of_texts_are(tm
     assert printed[0] == printed[1]
 
 
+RECIPE = Recipe(0, 8, 4, True, 3, 1, None, "")
+
+
+class Unwatched:
+    def after_batch(self, epoch, losses):
+        return False
+
+    def after_epoch(self, epoch):
+        pass
+
+
 def test_the_order_of_samples_is_pinned():
     plan = Schedule(epochs=2, batch=4, full_batches_only=True, shuffle=True, seed=3)
-    assert [batch.tolist() for batch in _batches(plan, 8, [slice(0, 4), slice(4, 8)])] == ORDERS
-    later = Schedule(epochs=1, batch=4, full_batches_only=True, shuffle=True, seed=3, first_epoch=1)
-    assert [batch.tolist() for batch in _batches(later, 8, [slice(0, 4), slice(4, 8)])] == ORDERS[2:]
+    orders = []
+
+    def step(chosen, epoch, following):
+        orders.append(chosen.tolist())
+        return 0.0
+
+    train(plan, 8, Position(RECIPE, 2, 2, 0), step, Unwatched())
+    assert orders == ORDERS
+    train(plan, 8, Position(RECIPE, 2, 2, 1, 1, (0.0,)), step, Unwatched())
+    assert orders == ORDERS + ORDERS[3:]
 
 
 @pytest.mark.parametrize("name", INITIAL)
