@@ -10,6 +10,7 @@ import numpy as np
 
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.graph import Array
+from snnc.compiler.randomness import Stream
 from snnc.compiling import calibration, open_engine_of, sequences
 from snnc.project import read_project
 
@@ -30,7 +31,7 @@ def run_once(folder: Path, data: Path | None) -> Trial:
     program = compiled.program
     engine = open_engine_of(compiled, folder)
     batch, steps = engine.batch or compiled.options.batch or 1, engine.steps or program.steps or 16
-    rng = np.random.default_rng(compiled.options.seed)
+    rng = Stream(compiled.options.seed)
     if data is None:
         drawn = {i.id: rng.random((1 if i.static else steps, batch, *i.shape)) < 0.1 for i in program.inputs}
         inputs = {id_: np.repeat(array, steps // len(array), axis=0).astype(np.float32) for id_, array in drawn.items()}

@@ -17,6 +17,7 @@ from snnc.backends.errors import BatchSizeError, TrainingOptionError
 from snnc.backends.history import Epoch, History
 from snnc.backends.whole_numbers import check_whole
 from snnc.compiler.optimizers import Optimizer
+from snnc.compiler.randomness import Stream
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def train(plan: Schedule, count: int, begin: Position, step: Callable[[Array, in
 
 def _batches(plan: Schedule, count: int, parts: Sequence[slice], begin: Position) -> Iterator[Array]:
     """Indices of every batch that is left."""
-    generator = np.random.default_rng(plan.seed)
+    generator = Stream(plan.seed)
     for _ in range(begin.epoch if plan.shuffle else 0):
         generator.permutation(count)
     for epoch in range(begin.epoch, begin.until):

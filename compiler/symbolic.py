@@ -14,7 +14,7 @@ import sympy
 
 from snnc.compiler.errors import EquationError
 from snnc.compiler.expression import Call, Expression, Number, Symbol
-from snnc.compiler.symbolic_functions import CLASSES, Power, Sympy
+from snnc.compiler.symbolic_functions import CLASSES, Group, Power, Sympy
 
 _LARGEST_PRODUCT: Final = 4
 _NAMES: Final = {kind: name for name, kind in CLASSES.items()}
@@ -57,7 +57,7 @@ def to_sympy(expression: Expression) -> Sympy:
             divisor = to_sympy(right)
             if divisor.is_zero:
                 raise EquationError("the equations divide by the constant 0.")
-            return to_sympy(left) / divisor
+            return to_sympy(left) / _grouped(divisor)
         case Call("neg", (operand,)):
             return -to_sympy(operand)
         case Call("pow", (base, exponent)):
@@ -71,7 +71,7 @@ def _power(base: Sympy, exponent: Sympy) -> Sympy:
     if not exponent.is_Number:
         return Power(base, exponent)
     if not base.is_Number:
-        return base ** (sympy.Integer(int(exponent)) if exponent == int(exponent) else exponent)
+        return _grouped(base) ** (sympy.Integer(int(exponent)) if exponent == int(exponent) else exponent)
     try:
         value = float(base) ** float(exponent)
     except (OverflowError, ZeroDivisionError):
@@ -79,6 +79,10 @@ def _power(base: Sympy, exponent: Sympy) -> Sympy:
     if isinstance(value, complex):
         value = math.nan
     return number(value)
+
+
+def _grouped(base: Sympy) -> Sympy:
+    return Group(base) if base.is_Add else base
 
 
 def from_sympy(expression: Sympy, name: Callable[[Expression], Expression]) -> Expression:
@@ -97,6 +101,8 @@ def from_sympy(expression: Sympy, name: Callable[[Expression], Expression]) -> E
         return _constant(expression)
     if expression.is_Add:
         return _sum(expression, name)
+    if isinstance(expression, Group):
+        return from_sympy(expression.args[0], name)
     if expression.is_Mul or expression.is_Pow:
         sign, product = _product(expression, name)
         return _negated(product) if sign < 0 else product

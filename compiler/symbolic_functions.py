@@ -178,6 +178,15 @@ class Detach(Elementwise):
         return sympy.S.Zero
 
 
+class Group(Elementwise):
+    """A sum that is raised to a power: versions of sympy differ in what they draw out of one."""
+
+    nargs = 1
+
+    def fdiff(self, argindex: int = 1) -> Sympy:
+        return sympy.S.One
+
+
 class Spike(Elementwise):
     """``spike``: :func:`snnc.compiler.partials.partial_derivatives` puts the surrogate in place of its derivative."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -47,7 +48,9 @@ OWN: Final = ("network.cpp", "neurons.cpp")
 """Those that differ between projects."""
 HEADERS: Final = ("convolution.hpp", "cpu_session.hpp", "dense.hpp", "maximum.hpp", "readout.hpp", "wiring.hpp")
 """What ``network.cpp`` includes in every project: g++ keeps it compiled."""
-FLAGS: Final = ("-march=native", "-fno-math-errno", "-fno-trapping-math")
+FLAGS: Final = ("-fno-math-errno", "-fno-trapping-math")
+MARCH: Final = "SNNC_MARCH"
+"""Variable of the environment: what the compiler takes as ``-march``, such as x86-64-v3; by default what this processor has."""
 LEVEL: Final = "-O3"
 PLAIN_LEVEL: Final = "-O1"
 """How hard sources are optimised."""
@@ -78,7 +81,7 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL) -> Pa
     """
     folder = Path(folder)
     command = compiler()
-    every = (*common_flags(command), *FLAGS, *flags)
+    every = (*common_flags(command), f"-march={os.environ.get(MARCH) or 'native'}", *FLAGS, *flags)
     identity = [*command, compiler_version(command), *every, machine_id()]
     headers = headers_of(folder)
     levels = dict.fromkeys(HOT, LEVEL) | dict.fromkeys(PLAIN, PLAIN_LEVEL) | dict.fromkeys(OWN, level)

@@ -80,5 +80,5 @@ def emit_cpu(
 
 def render(context: dict[str, Any]) -> dict[str, str]:
     """Return all text files by name."""
-    whole = context | {"flags": (LEVEL, *FLAGS), "equation_flags": EQUATION_FLAGS, "sources": SOURCES}
+    whole = context | {"flags": (LEVEL, "-march=native", *FLAGS), "equation_flags": EQUATION_FLAGS, "sources": SOURCES}
     return rendered(whole, "cpu", (*FIXED, *OWN))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from snnc.backends.moments import moments
 from snnc.backends.poplar.clocks import clock, set_clock
 from snnc.backends.poplar.dealt import AHEAD
@@ -41,8 +39,6 @@ def optimizer_context(optimizer: Optimizer | None) -> Body:
             "one_minus_beta1": c_literal(1 - optimizer.beta1),
             "one_minus_beta2": c_literal(1 - optimizer.beta2),
             "epsilon": c_literal(optimizer.epsilon),
-            "log_beta1": c_literal(math.log(optimizer.beta1) if optimizer.beta1 > 0 else -math.inf),
-            "log_beta2": c_literal(math.log(optimizer.beta2) if optimizer.beta2 > 0 else -math.inf),
         }
     return {"moments": moments(optimizer), "momentum": c_literal(optimizer.momentum if optimizer else 0.0)}
 

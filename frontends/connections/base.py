@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from snnc.compiler.errors import EmptyShapeError, TooLargeError
 from snnc.compiler.graph import Array, Operation, Shape
+from snnc.compiler.randomness import Stream
 from snnc.compiler.sizes import check_memory, check_size
 from snnc.frontends.errors import ConnectionShapeError, InitialiserError
 from snnc.frontends.initialisers import (
@@ -83,7 +84,7 @@ def check_target(connection: Connection, source: Shape, target: Shape | None, wh
     return wanted
 
 
-def generator(own: int | None, seed: Seed, where: str) -> np.random.Generator:
+def generator(own: int | None, seed: Seed, where: str) -> Stream:
     """The random numbers of a connection, from its own seed or from `seed`.
 
     Raises
@@ -92,7 +93,7 @@ def generator(own: int | None, seed: Seed, where: str) -> np.random.Generator:
         The seed is no whole number of 0 or more.
     """
     try:
-        return np.random.default_rng(list(seed) if own is None else own)
+        return Stream(list(seed) if own is None else own)
     except (TypeError, ValueError):
         raise InitialiserError(f"{where}: the seed is {own!r}; it is a whole number of 0 or more.") from None
 

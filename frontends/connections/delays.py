@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from snnc.compiler import graph as ir
 from snnc.compiler.graph import Array, Shape
+from snnc.compiler.randomness import Stream
 from snnc.compiler.sparse import Pattern
 from snnc.frontends.errors import SynapticDelayError
 
@@ -37,7 +38,7 @@ class UniformDelay:
 
     def draw_delays(self, shape: Shape, rng: np.random.Generator) -> Array:
         """Return whole numbers of `shape`."""
-        own = rng if self.seed is None else np.random.default_rng(self.seed)
+        own = rng if self.seed is None else Stream(self.seed)
         return own.integers(operator.index(self.low), operator.index(self.high), shape, endpoint=True)
 
 

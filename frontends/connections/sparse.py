@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from snnc.compiler import graph as ir
 from snnc.compiler.graph import Array, Operation, Shape
+from snnc.compiler.randomness import Stream
 from snnc.compiler.sparse import Pattern
 from snnc.frontends.connections.base import Branch, Connection, Seed, Weights, check_weights, generator, realise, realise_bias
 from snnc.frontends.connections.delays import Delays, by_delay, drawn_delays
@@ -112,7 +113,7 @@ class Sparse(Connection):
             )
         return wanted[0], inputs
 
-    def _entries(self, shape: tuple[int, int], rng: np.random.Generator, where: str) -> tuple[Array | None, Pattern]:
+    def _entries(self, shape: tuple[int, int], rng: Stream, where: str) -> tuple[Array | None, Pattern]:
         """Return the weights where `matrix` has them, and the places of all."""
         if self.matrix is not None:
             return _of_matrix(self.matrix, shape, where)
@@ -125,7 +126,7 @@ class Sparse(Connection):
             density = _density(self.density, where)
             _check_drawn(outputs, density * inputs, where)
             counts = rng.binomial(inputs, density, outputs)
-        chosen = [np.sort(rng.choice(inputs, count, replace=False, shuffle=False)) for count in counts]
+        chosen = [rng.distinct(inputs, count) for count in counts]
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         return None, Pattern(np.concatenate(chosen).astype(np.int32), indptr, shape)
 

@@ -77,6 +77,14 @@ def _not(call: Call) -> list[Value]:
     return [elementwise(call.pool, "sub", _scalar(call, 1.0), _as_float(call, call.node(0)))]
 
 
+def _mod(call: Call) -> list[Value]:
+    a, b = call.node(0).value, call.node(1).value
+    if a is None or b is None:
+        raise UnsupportedOperatorError(f"{call.where}: snnc reads Mod of sizes and other constants, not of values of the network.")
+    remainder = np.fmod if call.integer("fmod", 0) else np.mod
+    return [call.pool.const(np.asarray(remainder(a, b), a.dtype))]
+
+
 def _relu(call: Call) -> list[Value]:
     return [elementwise(call.pool, "max", _scalar(call, 0.0), call.node(0))]
 
@@ -131,6 +139,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "LessOrEqual": _less,
     "Equal": _equal,
     "Not": _not,
+    "Mod": _mod,
     "Relu": _relu,
     "Reciprocal": _reciprocal,
     "Clip": _clip,

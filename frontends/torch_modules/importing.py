@@ -11,11 +11,13 @@ import numpy as np
 
 from snnc.compiler.graph import Graph
 from snnc.compiler.temporary import temporary_folder
+from snnc.frontends.onnx.errors import OnnxError
 from snnc.frontends.onnx.load import load_onnx
 from snnc.frontends.onnx_writer.errors import TorchModuleError
-from snnc.frontends.torch_modules.exporting import Call, argument_names, export, require_torch
+from snnc.frontends.torch_modules.exporting import EXPORTERS, Call, argument_names, export, require_torch
 from snnc.frontends.torch_modules.naming import learnable_as_in, named_after
-from snnc.frontends.torch_modules.states import exporters_for, how_it_runs, lost_detach, own_copy, sequence_module, short
+from snnc.frontends.torch_modules.own_operators import has_own_operators
+from snnc.frontends.torch_modules.states import how_it_runs, lost_detach, own_copy, sequence_module, short
 
 SLOW: Final = 20.0
 """Seconds from which on an export is said to be slow."""
@@ -88,11 +90,19 @@ def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None) -> Gra
     names, leaves = tuple(argument_names(module, arguments)), tuple(torch.utils._pytree.tree_leaves(arguments))
     began = time.monotonic()
 
-    def read(part: Any) -> Graph:
+    def exported(part: Any, exporters: tuple[str, ...]) -> Graph:
         with temporary_folder() as folder:
             file = Path(folder) / f"{title}.onnx"
-            export(Call(sequence_module(part, found, arguments), title, leaves, names, exporters_for(part)), file)
-            graph = load_onnx(file, steps=steps)
+            export(Call(sequence_module(part, found, arguments), title, leaves, names, exporters), file)
+            return load_onnx(file, steps=steps)
+
+    def read(part: Any) -> Graph:
+        try:
+            graph = exported(part, EXPORTERS)
+        except OnnxError:
+            if not has_own_operators(part):
+                raise
+            graph = exported(part, EXPORTERS[::-1])
         if steps is not None or found.each:
             graph.steps = steps
         return graph

@@ -45,12 +45,6 @@ def put_to_rest(module: Any) -> None:
             part.reset_mem()
 
 
-def exporters_for(module: Any) -> tuple[str, ...]:
-    """Return PyTorch's exporters in the order in which to try them: TorchScript's knows no operators of SpikingJelly's own."""
-    own_operators = any(hasattr(part, "_memories") for part in module.modules())
-    return ("dynamo", "TorchScript") if own_operators else ("TorchScript", "dynamo")
-
-
 def lost_detach(module: Any) -> str:
     """Return a sentence about gradients that the module stops at its resets and the exporters do not keep; "" where there are none."""
     named = [name for name, part in module.named_modules() if hasattr(part, "_memories") and getattr(part, "detach_reset", False)]

@@ -1,9 +1,7 @@
-"""Run by a test in a process of its own: bytes that training steps hold, as the C library counts them, beside what is predicted."""
+"""Run by a test in a process of its own, with ``allocations.cpp`` preloaded: bytes that training steps hold, beside what is predicted."""
 
 import ctypes
-import gc
 import json
-from pathlib import Path
 
 import numpy as np
 from cpu_projects import data, heavy, opened, wide
@@ -20,28 +18,18 @@ from snnc.compiler.surrogates import parse_surrogate
 STEPS, BATCH = 60, 24
 
 
-class Counts(ctypes.Structure):
-    """``struct mallinfo2``."""
-
-    _fields_ = (*((f"other{n}", ctypes.c_size_t) for n in range(4)), ("mapped", ctypes.c_size_t))
-    _fields_ += (*((f"other{n}", ctypes.c_size_t) for n in (4, 5)), ("used", ctypes.c_size_t))
-    _fields_ += tuple((f"other{n}", ctypes.c_size_t) for n in (6, 7))
+counts = ctypes.CDLL(None)
+counts.bytes_held.restype = counts.most_held.restype = ctypes.c_size_t
 
 
-c_library = ctypes.CDLL(None)
-c_library.mallinfo2.restype = Counts
+def started():
+    """Bytes that are held; the most that are held counts from here."""
+    counts.most_held()
+    return counts.bytes_held()
 
 
-def held():
-    gc.collect()
-    counts = c_library.mallinfo2()
-    return counts.used + counts.mapped
-
-
-def resident(what):
-    """VmRSS or VmHWM in bytes."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(what))
+def counted(before):
+    return {"held": counts.bytes_held() - before, "most": counts.most_held() - before}
 
 
 def windowed(random):
@@ -68,16 +56,16 @@ def show(make, loss="ce_mean_membrane", surrogate=None, precision="float32"):
     with opened(program, precision=precision):
         pass
     for threads, segment in ((1, STEPS), (2, STEPS), (2, 7)):
-        before = held()
+        before = started()
         with opened(program, threads, precision=precision) as engine:
             engine._segment = lambda steps, batch, segment=segment: segment % STEPS
             engine.train_batch(inputs, labels, 0.0)
-            row = {"net": f"{make.__name__} {loss} {precision}", "threads": threads, "segment": segment, "held": held() - before}
-            print(json.dumps(row | {"run": False} | row_of(engine, STEPS, BATCH, segment, threads)), flush=True)
-    before = held()
+            row = {"run": False, "net": f"{make.__name__} {loss} {precision}", "threads": threads, "segment": segment} | counted(before)
+            print(json.dumps(row | row_of(engine, STEPS, BATCH, segment, threads)), flush=True)
+    before = started()
     with opened(program, 2, precision=precision) as engine:
         engine.forward(inputs, {})
-        row = {"net": f"{make.__name__} {precision}, run", "held": held() - before, "run": True}
+        row = {"run": True, "net": f"{make.__name__} {precision}, run"} | counted(before)
         activity = engine._activity.with_sequence(Needs.of(engine.description), engine._listed())
         print(json.dumps(row | {"predicted": run_bytes(engine.description, STEPS, BATCH, 2, activity)}), flush=True)
 
@@ -100,16 +88,12 @@ inputs, labels = data(program, steps, batch, density=0.1)
 with opened(program, 2):
     pass
 for limit in (None, 100 << 20):
-    gc.collect()
-    Path("/proc/self/clear_refs").write_text("5")
-    before, first = held(), resident("VmRSS")
+    before = started()
     with opened(program, 2, memory=limit) as engine:
         # The second step knows what the first one listed.
         for _ in range(2):
+            counts.most_held()
             engine.train_batch(inputs, labels, 0.0)
         segment = int(engine.session.get("segment")[0]) or steps
-        row = {"run": False, "net": "large", "threads": 2, "segment": segment, "limit": limit, "held": held() - before}
-        row |= row_of(engine, steps, batch, segment, 2) | {"peak": resident("VmHWM") - first}
-        if limit is None:
-            whole = row["peak"]
-        print(json.dumps(row | {"whole": whole}), flush=True)
+        row = {"run": False, "net": "large", "threads": 2, "segment": segment, "limit": limit} | counted(before)
+        print(json.dumps(row | row_of(engine, steps, batch, segment, 2)), flush=True)

@@ -139,3 +139,20 @@ def test_functions_of_parameters_have_their_inverse(name):
     forward, back = FUNCTIONS[name]
     x = np.linspace(-5, 5, 11)
     np.testing.assert_allclose(back(forward(x)), x, atol=1e-9)
+
+
+@pytest.mark.parametrize("mode", ["s", "m"])
+@pytest.mark.parametrize("made", [neuron.IFNode, neuron.LIFNode, neuron.ParametricLIFNode, neuron.QIFNode, neuron.EIFNode])
+def test_neurons_are_exported_by_the_fast_exporter(made, mode, monkeypatch):
+    from snnc.frontends.torch_modules import exporting
+
+    tried, call = [], exporting._call_exporter
+
+    def record(torch, module, arguments, file, names, dynamo, opset):
+        tried.append("dynamo" if dynamo else "TorchScript")
+        call(torch, module, arguments, file, names, dynamo, opset)
+
+    monkeypatch.setattr(exporting, "_call_exporter", record)
+    graph = snnc.from_torch(dense(made(), made(), mode), torch.zeros(4, 2, INPUTS))
+    assert len(list(graph.of_type(Population))) == 2
+    assert set(tried) == {"TorchScript"}

@@ -69,6 +69,7 @@ LAYERS = {
 }
 MOVES = {
     "Reshape": lambda f, x: f("Reshape", f("Reshape", x, np.array([B, 1, -1])), np.array([B, N])),
+    "Reshape to remainders": lambda f, x: f("Reshape", x, f("Mod", np.array([B + 64, N - 64]), np.array([64, 64]))),
     "Flatten": lambda f, x: f("Flatten", f("Unsqueeze", x, np.array([2])), axis=1),
     "Squeeze": lambda f, x: f("Squeeze", f("Unsqueeze", x, np.array([0, 2])), np.array([0, 2])),
     "Expand": lambda f, x: f("Expand", x, np.array([B, N])),

@@ -7,7 +7,7 @@ from cpu_projects import assert_same_records, data, opened, wide
 from hypothesis import given
 from hypothesis import strategies as st
 from indexed_nets import convolutional
-from nets import delayed, learnable, of_model, recurrent
+from nets import delayed, dense, learnable, of_model, recurrent
 
 import snnc
 from snnc.backends.cpu.bfloat16 import rounded_values
@@ -188,7 +188,18 @@ def test_targets_that_do_not_round_refuse():
     net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
     with pytest.raises(OptionValueError, match="computes in float32"):
         snnc.compile(net, target="reference", precision="bfloat16")
-    with pytest.raises(OptionValueError, match="'cpu' computes in float32 or bfloat16"):
+    with pytest.raises(OptionValueError, match="cpu computes in float32 or bfloat16"):
         snnc.compile(net, target="cpu", precision="float16")
     with pytest.raises(OptionValueError, match="one of float32, bfloat16, float16"):
         snnc.compile(net, target="cpu", precision="float8")
+
+
+@pytest.mark.parametrize("size", [9, 100, 112, 200])
+def test_layers_of_any_width_read_the_rounded_weights(size):
+    """Rows come in parts that registers hold: of 112 numbers, 7 of 8 vectors in two of AVX2's."""
+    random = np.random.default_rng(0)
+    program = lower(dense(random, 20, size, readout=LI(0.9), kind="spikes"))
+    inputs, _ = data(program)
+    with opened(program, precision="bfloat16") as engine:
+        found = engine.forward(inputs, {})
+    assert_same_records(found, with_rounded_weights(program).forward(inputs, {}))

@@ -1,0 +1,83 @@
+"""Random numbers of a seed that no later version of numpy changes.
+
+NumPy promises the raw numbers of PCG64 and of SeedSequence, and the distributions of its frozen ``RandomState``; those of ``Generator``
+may change with any version (NEP 19).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from snnc.compiler.graph import Array
+
+
+class Stream(np.random.Generator):
+    """A generator on PCG64 whose methods below draw as ``RandomState`` does; others that numpy has may change.
+
+    Parameters
+    ----------
+    seed
+        As of :func:`numpy.random.default_rng`.
+    """
+
+    # The signatures are numpy's, as far as snnc uses them.
+    def __init__(self, seed: int | Sequence[int]) -> None:
+        bits = np.random.PCG64(seed)
+        super().__init__(bits)
+        self._frozen = np.random.RandomState(bits)
+
+    def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        """Numbers of [0, 1): the upper 53 bits of each raw number."""
+        return _as_wanted(self._frozen.random_sample(size), dtype, out)
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        """Numbers of [low, high)."""
+        return self._frozen.uniform(low, high, size)
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Normal numbers, by Marsaglia's polar method."""
+        return self._frozen.normal(loc, scale, size)
+
+    def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        """Normal numbers around 0 of variance 1."""
+        return _as_wanted(self._frozen.standard_normal(size), dtype, out)
+
+    def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
+        """``exp`` of normal numbers."""
+        return self._frozen.lognormal(mean, sigma, size)
+
+    def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
+        """Successes among `n`, each of probability `p`."""
+        return self._frozen.binomial(n, p, size)
+
+    def integers(self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False) -> Any:
+        """Whole numbers of [low, high), or of [0, low)."""
+        first, last = (0, low) if high is None else (low, high)
+        return self._frozen.randint(first, np.asarray(last) + 1 if endpoint else last, size, dtype)
+
+    def permutation(self, x: Any, axis: int = 0) -> Any:
+        """The numbers below `x`, or the rows of `x`, in a random order (Fisher and Yates)."""
+        if axis:
+            raise ValueError("only rows are put in another order")
+        return self._frozen.permutation(x)
+
+    def distinct(self, population: int, count: int) -> Array:
+        """Numbers below `population`, `count` of them and none twice, in ascending order."""
+        if 4 * count > population:
+            found: Array = np.sort(self._frozen.permutation(population)[:count])
+            return found
+        drawn = np.empty(0, dtype=np.int64)
+        while len(drawn) < count:
+            more = np.concatenate([drawn, self._frozen.randint(0, population, count - len(drawn), np.int64)])
+            drawn = more[np.sort(np.unique(more, return_index=True)[1])]
+        return np.sort(drawn)
+
+
+def _as_wanted(drawn: Any, dtype: Any, out: Any) -> Any:
+    if out is None:
+        return np.asarray(drawn).astype(dtype)[()]
+    out[...] = drawn
+    return out

@@ -1,0 +1,43 @@
+"""Operators of SpikingJelly's own, written out as what they compute: TorchScript's exporter knows PyTorch's operators alone."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+PREFIX: Final = "sj_"
+
+
+def has_own_operators(module: Any) -> bool:
+    """Whether SpikingJelly's neurons are in `module`."""
+    return any(hasattr(part, "_memories") for part in module.modules())
+
+
+@contextmanager
+def written_out() -> Iterator[None]:
+    """Run SpikingJelly's operators as its own reference code does, one operation of PyTorch after the other."""
+    from torch.overrides import TorchFunctionMode
+
+    class WrittenOut(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            reference = _reference(getattr(func, "namespace", ""), func)
+            return (reference or func)(*args, **(kwargs or {}))
+
+    with WrittenOut():
+        yield
+
+
+def _reference(namespace: str, operator: Any) -> Callable[..., Any] | None:
+    """The code of an operator ``sj_NAME::forward``; None where SpikingJelly has none."""
+    if not namespace.startswith(PREFIX) or getattr(operator, "_opname", "") != "forward":
+        return None
+    for name in (namespace.removeprefix(PREFIX), f"{namespace.removeprefix(PREFIX)}_"):
+        try:
+            module = importlib.import_module(f"spikingjelly._ops.{name}")
+        except ImportError:
+            continue
+        found = getattr(getattr(module, "_reference", None), "_forward_impl", None)
+        return found if callable(found) else None
+    return None
