@@ -87,6 +87,8 @@ PASSED: dict[str, dict[str, To]] = {
         **KIND,
         "target": To("bow", OPTIONS, "target", "bow"),
         "lr": To("0.5", OPTIONS, "lr", 0.5, LOSS),
+        "learnable": To("beta", OPTIONS, "learnable", "beta", LOSS),
+        "overwrite": To("", "snnc.compiling:compile_to_folder", "overwrite", True, ("--target", "reference")),
         "gradient_window": To("-0.5", OPTIONS, "gradient_window", "-0.5", LOSS),
         "parts": To("3", OPTIONS, "parts", 3),
         "recompute": To("3", OPTIONS, "recompute", "3", LOSS),
@@ -146,6 +148,8 @@ PASSED: dict[str, dict[str, To]] = {
         "first_epoch": To("3", FIT, "first_epoch", 3),
         "lr": To("0.5", FIT, "learning_rate", 0.5),
         "accumulate": To("2", FIT, "accumulate", 2),
+        "checkpoint_every": To("30s", "snnc.backends.checkpoint:seconds_of", "duration", "30s"),
+        "resume": To("", "snnc.resuming:settings_for", "given", ("resume", True)),
         "seed": To("5", FIT, "seed", 5),
         "record": To("2", "snnc.session:Session.record_samples", "samples", 2),
     },
@@ -204,6 +208,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     ],
     "E553": [
         "compile STEP -o q --lr 0.1",
+        "compile STEP -o q --learnable beta",
         "compile STEP -o q --optimizer adam",
         "compile STEP -o q --target cpu --truncate 3",
         "compile STEP -o q --target cpu --seed 3",
@@ -216,6 +221,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         "compile STEP --dump-after merge-linear --estimate-only",
         "compile STEP --estimate-only --strategy linear --parts 2 --steps 5",
         "compile STEP -o q --loss ce_count --optimizer adam:0.1 --lr 0.2",
+        "compile STEP --estimate-only --overwrite",
         "verify STEP --inputs x.npz --steps 5",
         "verify STEP --inputs x.npz --samples 5",
         "verify STEP --inputs x.npz --seed 5",
@@ -269,7 +275,7 @@ def commands():
 
 def flag_of(command, name):
     (found,) = [p for p in commands()[command].params if p.name == name]
-    return found.opts[-1]
+    return found.opts[0] if found.is_flag else found.opts[-1]
 
 
 def arguments(line):
