@@ -23,7 +23,7 @@ from snnc.compiler.graph import Graph
 from snnc.compiler.graph_text import graph_html, graph_text, plain
 from snnc.compiler.parts import wholes
 from snnc.compiler.plan import Plan
-from snnc.errors import FilledBufferError, OutputFileError, ProjectFolderError, RecordingError
+from snnc.errors import FilledBufferError, OptionConflictError, OutputFileError, ProjectFolderError, RecordingError
 from snnc.files import whole_file
 from snnc.options import Options
 from snnc.project import Compiled
@@ -74,6 +74,8 @@ class Session(session.Session):
     ) -> History:
         """Train; batch size and seed are those of the compilation unless given. See :meth:`snnc.backends.session.Session.fit`."""
         size = batch if batch is not None or self.engine.batch is not None or y is None else self.options.batch
+        if seed is not None and not shuffle:
+            raise OptionConflictError(f"seed is {seed}, which orders the samples, and shuffle is False; leave one of them out.")
         order = self.options.seed if seed is None else seed
         return super().fit(
             x,

@@ -39,6 +39,10 @@ def as_text(compiled: Compiled, folder: Path, trial: Trial | None) -> list[str]:
     if trial is not None:
         took = f"one batch ran in {1e3 * trial.seconds:.1f} ms"
         lines += ["", f"{took}; largest difference from the reference: {trial.largest_difference:.2g}"]
+        if compiled.options.mode == "drop":
+            lines.append(
+                f"          {trial.counters.get('dropped_spikes', 0):,} spikes were dropped (mode drop); the reference sends them all"
+            )
     train = f"snnc train {folder} --data DATA.npz" if compiled.program.loss else f"snnc run {folder} --inputs x.npz --outputs y.npz"
     if for_poptorch(compiled.options.target):
         train = f"make in it and python train.py with the Poplar SDK; here: python -m snnc.emulated_poptorch {folder / 'train.py'}"

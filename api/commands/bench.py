@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from snnc.commands.common import refuse_beside
 from snnc.console import note, result
 
 
 def bench(
+    context: typer.Context,
     suite: Annotated[
         str,
         typer.Option(
@@ -46,10 +48,13 @@ def bench(
 
     Example: snnc bench --suite cpu --nets 'w1*' --json rows.json --plot rows.svg
     """
+    if suite not in ("cpu", "cuda"):
+        _check_only_cpu(engines, rounds, threads)
+    if listing:
+        refuse_beside(context, "--list", ("json_file", "plot", "engines", "rounds", "threads"))
     if suite in ("cpu", "cuda"):
         _frameworks(suite, nets, json_file, plot, listing, [name.strip() for name in engines.split(",") if name.strip()], rounds, threads)
         return
-    _check_only_cpu(engines, rounds, threads)
     if suite == "paper":
         _paper(nets, json_file, plot, listing)
         return

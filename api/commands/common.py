@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -29,6 +30,53 @@ SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed of what
 RecordOption: TypeAlias = Annotated[
     int | None, typer.Option("--record", help="Keep the spikes of that many samples in the project, for snnc inspect.", min=1)
 ]
+
+
+def refuse_beside(context: typer.Context, alone: str, idle: Collection[str]) -> None:
+    """Refuse options and arguments that were given beside one that leaves them without an effect.
+
+    Parameters
+    ----------
+    context
+        Of the command.
+    alone
+        The option, as it was given.
+    idle
+        Names of the parameters that have no effect beside it.
+
+    Raises
+    ------
+    OptionConflictError
+        One of them was given.
+    """
+    from snnc.errors import OptionConflictError
+
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        if parameter.name in idle and source is not None and source.name == "COMMANDLINE":
+            shown = parameter.opts[0] if parameter.param_type_name == "option" else str(parameter.name).upper()
+            raise OptionConflictError(f"{shown} has no effect beside {alone}; leave one of them out.")
+
+
+def check_seed(seed: int | None, model: Path, target: str | None) -> None:
+    """Refuse a seed where a run draws nothing.
+
+    Raises
+    ------
+    OptionTargetError
+        Nothing is placed on tiles: the target has none, or the project was placed when it was compiled.
+    """
+    if seed is None:
+        return
+    from snnc.errors import OptionTargetError
+    from snnc.loading import is_project, load_project
+    from snnc.target_kinds import REFERENCE, UNPLACED
+
+    own = load_project(model)[1].target if is_project(model) else REFERENCE
+    if (is_project(model) and target in (None, own)) or (target or REFERENCE) in UNPLACED:
+        raise OptionTargetError(
+            f"seed = {seed} (--seed) is for placing a network on the tiles of a machine, and this run places nothing; leave it out."
+        )
 
 
 def check_recordable(record: int | None, model: Path, target: str | None) -> None:

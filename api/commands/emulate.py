@@ -9,10 +9,13 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from snnc.commands.common import refuse_beside
 from snnc.console import note, result, working
-from snnc.errors import CommandLineError
+from snnc.errors import CommandLineError, OptionConflictError
 
 IPUS = ("ipu1", "ipu2", "ipu21", "none")
+OF_RUNS = ("ipu", "check_bounds", "check_undefined", "check_workers", "lenient_memory", "profile")
+"""Options of a run of the program."""
 REST = "snnc.emulate.arguments"
 """Where the command's context keeps what stands behind ``--``."""
 
@@ -61,12 +64,17 @@ def emulate(
     from snnc.files import check_output
 
     if prefix:
+        refuse_beside(ctx, "--prefix", [str(p.name) for p in ctx.command.params if p.name != "prefix"])
         with working("building the emulator"):
             place = complete_prefix()
         result(str(place))
         return
     if not sources:
         raise CommandLineError("snnc emulate needs a host program: snnc emulate host.cpp [codelets.cpp …] [-- arguments]")
+    if output is not None:
+        refuse_beside(ctx, "-o, which copies the program and does not run it", OF_RUNS)
+        if ctx.meta.get(REST):
+            raise OptionConflictError("arguments after -- are for a run, and -o copies the program without one; leave one of them out.")
     if ipu not in IPUS:
         raise CommandLineError(f"--ipu {ipu}: there are {', '.join(IPUS)}")
     for written in (output, profile):

@@ -17,8 +17,8 @@ from snnc.commands.common import (
     ModelArgument,
     PercentileOption,
     RecordOption,
-    SeedOption,
     check_recordable,
+    check_seed,
 )
 from snnc.console import note, result, result_json, working
 
@@ -35,7 +35,7 @@ def run(
     dt: DtOption = None,
     dialect: DialectOption = None,
     record: RecordOption = None,
-    seed: SeedOption = 0,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of placing on another machine (default 0).", min=0)] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a model, or a compiled project, on the arrays of a file.
@@ -54,13 +54,14 @@ def run(
 
     check_recordable(record, model, target)
     check_output(outputs, inputs, model, calibration)
+    check_seed(seed, model, target)
     if is_project(model) and not ann2snn:
         check_discrete(f"the project {str(model)!r}", dt, dialect)
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps)
     arrays = read_arrays(inputs)
     with working("compiling"):
         source = model if is_project(model) and not ann2snn else graph_for(model, conversion, dt=dt, dialect=dialect)
-        session = session_for(source, arrays, target=target, seed=seed)
+        session = session_for(source, arrays, target=target, seed=seed or 0)
     with session:
         for text in () if is_project(model) else session.graph.assumptions:
             note(f"note: {text}")

@@ -47,7 +47,7 @@ def train(
         ),
     ] = None,
     record: RecordOption = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the order of samples (default 0).", min=0)] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the order; by default the one of the compilation.", min=0)] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Train a compiled project where it runs, and keep the weights in its folder.
@@ -131,7 +131,7 @@ def _fit(session: Session, folder: Path, x: Any, y: Any, settings: Settings, eve
             epochs=epochs,
             first_epoch=settings.first_epoch or 0,
             learning_rate=settings.learning_rate,
-            seed=settings.seed or 0,
+            seed=settings.seed,
             accumulate=1 if settings.accumulate is None else settings.accumulate,
             callback=show if leads() else None,
             on_epoch=show_epoch,

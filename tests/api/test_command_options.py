@@ -1,0 +1,344 @@
+"""Every option of every command reaches what it is for, or is refused where it would have no effect."""
+
+import importlib
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+from option_cells import CORPUS, dense
+
+import snnc
+from snnc import cli
+from snnc.compiler.errors import SnncError
+from snnc.option_table import RULES
+from snnc.options import options
+
+STEP = CORPUS / "snntorch_step_leaky_ts.onnx"
+NIR = CORPUS / "hand_nir_lif.nir"
+OPTIONS, GRAPH, EXPLORE = "snnc.options:options", "snnc.converting:graph_for", "snnc.exploring:explore_graph"
+ESTIMATE, VERIFY, FIT = "snnc.estimating:estimate_graph", "snnc.verifying:verify", "snnc.session:Session.fit"
+SUITE, RUN, BUILD, EMULATE = (
+    "snnc.benchmarks.cpu.command:run_suite",
+    "snnc.compiling:session_for",
+    "snnc.backends.emulator.emulate:build_program",
+    "snnc.backends.emulator.emulate:run_program",
+)
+MODEL = {"compile": ["STEP", "-o", "q"], "explore": ["STEP"], "check": ["STEP"], "convert": ["STEP", "new.onnx"], "verify": ["STEP"]}
+MODEL |= {"run": ["STEP", "--inputs", "x.npz", "--outputs", "y.npz"], "train": ["p", "--data", "x.npz"], "inspect": ["p"]}
+HEADS = {
+    **{("compile", name): ["STEP"] for name in ("output", "estimate_only", "strategy", "activity")},
+    ("bench", "suite"): [],
+    ("emulate", "prefix"): [],
+    ("run", "inputs"): ["STEP", "--outputs", "y.npz"],
+    ("run", "outputs"): ["p", "--inputs", "in.npz"],
+    ("train", "data"): ["p"],
+}
+"""What stands in front of an option, where the other one does not."""
+MODEL |= {"bench": ["--suite", "cpu"], "emulate": ["host.cpp"], "doctor": [], "targets": []}
+
+
+class Reached(SnncError):
+    """What a command calls is reached."""
+
+    code = "SNNC-E000"
+
+
+@dataclass(frozen=True)
+class To:
+    """An option that is handed to a function: as text, to what, under which name, as what."""
+
+    text: str
+    place: str
+    name: str
+    value: Any
+    beside: tuple[str, ...] = ()
+
+
+def conversion(name, value):
+    return To(str(value), GRAPH, "conversion", (name, value), ("--ann2snn", "--calibration", "x.npz"))
+
+
+CONVERTED = {
+    "ann2snn": To("", GRAPH, "conversion", ("asked", True), ("--calibration", "x.npz")),
+    "calibration": To("x.npz", GRAPH, "conversion", ("calibration", "x.npz"), ("--ann2snn",)),
+    "percentile": conversion("percentile", 99.0),
+}
+FILE = {"dt": To("1e-3", GRAPH, "dt", 1e-3), "dialect": To("norse", GRAPH, "dialect", "norse")}
+KIND = {"input_kind": To("spikes", GRAPH, "input_kind", "spikes")}
+LOSS = ("--loss", "ce_count")
+SAME: dict[str, To] = {
+    "batch": To("7", OPTIONS, "batch", 7),
+    "steps": To("7", OPTIONS, "steps", 7),
+    "loss": To("ce_rate", OPTIONS, "loss", "ce_rate"),
+    "loss_output": To("a.b", OPTIONS, "loss_output", "a.b", LOSS),
+    "optimizer": To("sgd", OPTIONS, "optimizer", "sgd", LOSS),
+    "surrogate": To("atan:3", OPTIONS, "surrogate", "atan:3", LOSS),
+    "capacity": To("7", OPTIONS, "capacity", 7),
+    "mode": To("drop", OPTIONS, "mode", "drop"),
+}
+PASSED: dict[str, dict[str, To]] = {
+    "compile": {
+        **SAME,
+        **CONVERTED,
+        **FILE,
+        **KIND,
+        "target": To("bow", OPTIONS, "target", "bow"),
+        "lr": To("0.5", OPTIONS, "lr", 0.5, LOSS),
+        "learnable": To("beta", OPTIONS, "learnable", "beta", LOSS),
+        "overwrite": To("", "snnc.compiling:compile_to_folder", "overwrite", True, ("--target", "reference")),
+        "gradient_window": To("-0.5", OPTIONS, "gradient_window", "-0.5", LOSS),
+        "parts": To("3", OPTIONS, "parts", 3),
+        "recompute": To("3", OPTIONS, "recompute", "3", LOSS),
+        "streaming": To("inputs", OPTIONS, "streaming", "inputs", LOSS),
+        "overlap_host_io": To("on", OPTIONS, "overlap_host_io", "on"),
+        "num_io_tiles": To("3", OPTIONS, "num_io_tiles", 3),
+        "memory": To("5M", OPTIONS, "memory", "5M", ("--target", "cpu")),
+        "threads": To("3", OPTIONS, "threads", 3, ("--target", "cpu")),
+        "truncate": To("3", OPTIONS, "truncate", 3, ("--target", "cpu", *LOSS)),
+        "precision": To("bfloat16", OPTIONS, "precision", "bfloat16", ("--target", "cpu")),
+        "data": To("x.npz", OPTIONS, "calibrate", "x.npz"),
+        "seed": To("5", OPTIONS, "seed", 5),
+        "run": To("", OPTIONS, "trial", True),
+        "dump_after": To("merge-linear", "snnc.summary:graph_data", "after", "merge-linear"),
+        "output": To("there", "snnc.compiling:compile_to_folder", "folder", "there", ("--target", "reference")),
+        "estimate_only": To("", ESTIMATE, "strategy", "snnc"),
+        "strategy": To("linear", ESTIMATE, "strategy", "linear", ("--estimate-only",)),
+        "activity": To("0.5", ESTIMATE, "activity", 0.5, ("--estimate-only",)),
+    },
+    "explore": {
+        **{name: to for name, to in SAME.items() if name != "batch"},
+        **FILE,
+        **KIND,
+        "batch": To("7,8", EXPLORE, "batches", [7, 8]),
+        "targets": To("bow,gc2", EXPLORE, "targets", ["bow", "gc2"]),
+        "activity": To("0.5", EXPLORE, "activities", [0.5]),
+        "strategy": To("linear", EXPLORE, "strategy", "linear"),
+        "plot": To("f.svg", "snnc.commands.explore:_write", "plot", "f.svg", ("--targets", "gc200", "--steps", "5")),
+        "json_file": To("f.json", "snnc.commands.explore:_write", "json_file", "f.json", ("--targets", "gc200", "--steps", "5")),
+    },
+    "check": {
+        **CONVERTED,
+        **FILE,
+        **KIND,
+        "steps": conversion("steps", 7),
+        "data": To("x.npz", "snnc.understanding.measure:measure", "data", "x.npz"),
+    },
+    "convert": {
+        **CONVERTED,
+        **FILE,
+        "steps": To("7", GRAPH, "steps", 7),
+        "form": To("functions", "snnc.commands.convert:writer_for", "form", "functions"),
+    },
+    "run": {
+        **CONVERTED,
+        **FILE,
+        "steps": conversion("steps", 7),
+        "target": To("cpu", RUN, "target", "cpu"),
+        "seed": To("5", RUN, "seed", 5, ("--target", "gc200")),
+        "inputs": To("x.npz", "snnc.data:read_arrays", "path", "x.npz"),
+        "outputs": To("z.npz", "snnc.data:write_arrays", "path", "z.npz"),
+        "record": To("2", "snnc.commands.run:check_recordable", "record", 2),
+    },
+    "train": {
+        "data": To("x.npz", "snnc.data:read_arrays", "path", "x.npz"),
+        "epochs": To("3", FIT, "epochs", 3),
+        "first_epoch": To("3", FIT, "first_epoch", 3),
+        "lr": To("0.5", FIT, "learning_rate", 0.5),
+        "accumulate": To("2", FIT, "accumulate", 2),
+        "checkpoint_every": To("30s", "snnc.backends.checkpoint:seconds_of", "duration", "30s"),
+        "resume": To("", "snnc.resuming:settings_for", "given", ("resume", True)),
+        "seed": To("5", FIT, "seed", 5),
+        "record": To("2", "snnc.session:Session.record_samples", "samples", 2),
+    },
+    "verify": {
+        "inputs": To("x.npz", VERIFY, "inputs", "x.npz"),
+        "samples": To("3", VERIFY, "samples", 3),
+        "steps": To("7", VERIFY, "steps", 7),
+        "target": To("cpu", VERIFY, "target", "cpu"),
+        "tolerance": To("0.1", VERIFY, "tolerance", 0.1),
+        "seed": To("5", VERIFY, "seed", 5),
+        "dt": To("1e-3", VERIFY, "dt", 1e-3),
+        "dialect": To("norse", VERIFY, "dialect", "norse"),
+        "per_step": To("", "snnc.verification:Verification.lines", "per_step", True),
+    },
+    "inspect": {
+        "format_": To("json", "snnc.reporting:report", "format", "json"),
+        "compare": To("q", "snnc.reporting:report", "other", "q"),
+        "output": To("f.txt", "snnc.files:whole_file", "path", "f.txt"),
+    },
+    "bench": {
+        "suite": To("cuda", "snnc.benchmarks.cuda.command:run_suite", "engines", []),
+        "nets": To("w1-1", "snnc.benchmarks.cpu.workloads:workloads", "patterns", "w1-1"),
+        "engines": To("snnc", SUITE, "engines", ["snnc"]),
+        "rounds": To("3", SUITE, "rounds", 3),
+        "threads": To("3", SUITE, "threads", 3),
+        "json_file": To("f.json", "snnc.commands.bench:_write_data", "json_file", "f.json"),
+        "plot": To("f.svg", "snnc.commands.bench:_check_plot", "plot", "f.svg"),
+        "listing": To("", "snnc.commands.bench:result", "text", "w1-1"),
+    },
+    "emulate": {
+        "include": To("inc", BUILD, "include", ["inc"]),
+        "define": To("A=1", BUILD, "define", ["A=1"]),
+        "flag": To("-lm", BUILD, "flags", ["-lm"]),
+        "sanitize": To("address", BUILD, "sanitize", "address"),
+        "ipu": To("ipu1", EMULATE, "ipu", "ipu1"),
+        "check_bounds": To("", EMULATE, "checks", ("bounds", True)),
+        "check_undefined": To("", EMULATE, "checks", ("undefined", True)),
+        "check_workers": To("", EMULATE, "checks", ("workers", True)),
+        "lenient_memory": To("", EMULATE, "checks", ("lenient_memory", True)),
+        "profile": To("f.json", EMULATE, "checks", ("profile", "f.json")),
+        "output": To("prog", "snnc.commands.emulate:refuse_beside", "alone", "-o, which copies the program and does not run it"),
+        "prefix": To("", "snnc.backends.emulator.build:complete_prefix", "", None),
+    },
+    "doctor": {},
+    "targets": {},
+}
+"""Of every command, every option but --json: see :func:`test_every_option_of_every_command_has_a_cell`."""
+REFUSED: dict[str, list[tuple[str, str]]] = {
+    "E552": [
+        "compile STEP -o q --target cpu --data x.npz",
+        "compile STEP --estimate-only --target cpu --data x.npz",
+        "compile STEP -o q --target reference --mode drop",
+        "run STEP --inputs x.npz --outputs y.npz --seed 5",
+        "run p --inputs x.npz --outputs y.npz --seed 5",
+        "run p --inputs x.npz --outputs y.npz --seed 5 --target cpu",
+    ],
+    "E553": [
+        "compile STEP -o q --lr 0.1",
+        "compile STEP -o q --learnable beta",
+        "compile STEP -o q --optimizer adam",
+        "compile STEP -o q --target cpu --truncate 3",
+        "compile STEP -o q --target cpu --seed 3",
+        "explore STEP --surrogate atan",
+        "explore STEP --loss-output v",
+    ],
+    "E554": [
+        "compile STEP -o q --estimate-only",
+        "compile STEP --dump-after merge-linear --run",
+        "compile STEP --dump-after merge-linear --estimate-only",
+        "compile STEP --estimate-only --strategy linear --parts 2 --steps 5",
+        "compile STEP -o q --loss ce_count --optimizer adam:0.1 --lr 0.2",
+        "compile STEP --estimate-only --overwrite",
+        "verify STEP --inputs x.npz --steps 5",
+        "verify STEP --inputs x.npz --samples 5",
+        "verify STEP --inputs x.npz --seed 5",
+        "bench --list --json f.json",
+        "bench --suite cpu --list --threads 2",
+        "emulate host.cpp --prefix",
+        "emulate --prefix --ipu ipu1",
+        "emulate host.cpp -o prog --check-bounds",
+        "emulate host.cpp -o prog --profile f.json",
+        "emulate host.cpp -o prog -- argument",
+    ],
+    "E555": [
+        "compile STEP -o q --dt 1e-3",
+        "compile p -o q --dt 1e-3",
+        "check STEP --dt 1e-3",
+        "check STEP --ann2snn --calibration x.npz --dt 1e-3",
+        "convert STEP new.onnx --dt 1e-3",
+        "explore STEP --dt 1e-3",
+        "run STEP --inputs x.npz --outputs y.npz --dt 1e-3",
+        "run p --inputs x.npz --outputs y.npz --dt 1e-3",
+        "verify STEP --dt 1e-3",
+        "verify p --dt 1e-3",
+    ],
+    "E527": [
+        "check STEP --dialect norse",
+        "check p --dialect norse",
+        "verify p --dialect norse",
+        "run p --inputs x.npz --outputs y.npz --dialect norse",
+    ],
+    "E528": ["compile STEP -o q --percentile 99", "check STEP --steps 5", "run STEP --inputs x.npz --outputs y.npz --calibration x.npz"],
+    "E543": ["compile STEP -o q --activity 0.1", "compile STEP -o q --strategy linear", "compile STEP --estimate-only --run"],
+    "E545": ["bench --engines jax", "bench --rounds 3", "bench --plot f.svg"],
+    "E517": ["compile STEP -o q --target cpu --loss ce_count --memory 1"],
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a project, data and a host program."""
+    found = tmp_path_factory.mktemp("commands")
+    snnc.compile(dense(), loss="ce_mean_membrane", batch=4, seed=7, output=found / "p").close()
+    np.savez(found / "x.npz", x=np.zeros((8, 5, 12), np.float32), y=np.zeros(8, np.int64))
+    np.savez(found / "in.npz", x=np.zeros((5, 2, 12), np.float32))
+    (found / "host.cpp").write_text("int main() { return 0; }")
+    return found
+
+
+def commands():
+    return typer.main.get_command(cli.make_app()).commands
+
+
+def flag_of(command, name):
+    (found,) = [p for p in commands()[command].params if p.name == name]
+    return found.opts[0] if found.is_flag else found.opts[-1]
+
+
+def arguments(line):
+    return [str(STEP) if part == "STEP" else part for part in line]
+
+
+def seen_as(value, name):
+    """A value as the cells write it: paths as text, of objects the named attribute."""
+    if isinstance(name, tuple):
+        value = (name[0], getattr(value, name[0]))
+    plain = value if not isinstance(value, tuple) else tuple(map(seen_plain, value))
+    return [seen_plain(v) for v in plain] if isinstance(plain, list) else seen_plain(plain)
+
+
+def seen_plain(value):
+    return str(value) if hasattr(value, "__fspath__") else value
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "to"), [pytest.param(c, o, to, id=f"{c}-{o}") for c, row in PASSED.items() for o, to in row.items()]
+)
+def test_an_option_reaches_what_it_is_for(place, monkeypatch, command, option, to):
+    monkeypatch.chdir(place)
+    module, _, path = to.place.partition(":")
+    *above, last = path.split(".")
+    owner = importlib.import_module(module)
+    for name in above:
+        owner = getattr(owner, name)
+    original, reached = getattr(owner, last), []
+
+    def spy(*given, **named):
+        bound = inspect.signature(original).bind(*given, **named)
+        bound.apply_defaults()
+        reached.append(bound.arguments.get(to.name))
+        raise Reached("reached")
+
+    monkeypatch.setattr(BUILD.replace(":", "."), lambda *_, **__: None)
+    monkeypatch.setattr(SUITE.replace(":", "."), lambda *given: given[-1].update(rows=[], left_out=[], machine={}))
+    monkeypatch.setattr("snnc.reporting.report", lambda *_, **__: b"")
+    monkeypatch.setattr(owner, last, spy)
+    given = HEADS.get((command, option), MODEL[command])
+    line = [*given, *to.beside, *((flag_of(command, option), to.text) if to.text else (flag_of(command, option),))]
+    assert cli.run_command(arguments([command, *line])) == 2
+    assert reached
+    assert seen_as(reached[0], to.value) == to.value
+
+
+def test_every_option_of_every_command_has_a_cell():
+    for name, command in commands().items():
+        own = {p.name for p in command.params if p.param_type_name == "option"} - {"as_json"}
+        assert own == set(PASSED[name]), name
+    ruled = {"calibrate" if name == "data" else name for name in PASSED["compile"]}
+    assert set(RULES) <= ruled
+    assert set(inspect.signature(options).parameters) - {"calibrate", "trial"} <= set(PASSED["compile"])
+
+
+@pytest.mark.parametrize("line", [pytest.param((code, line), id=line) for code, lines in REFUSED.items() for line in lines])
+def test_an_option_without_an_effect_is_refused(place, monkeypatch, capsys, line):
+    code, text = line
+    monkeypatch.chdir(place)
+    before = sorted(place.iterdir())
+    assert cli.run_command(arguments(text.split())) == 2
+    captured = capsys.readouterr()
+    assert captured.err.splitlines()[-1].startswith(f"error: SNNC-{code}: "), captured.err
+    assert captured.out == ""
+    assert sorted(place.iterdir()) == before
