@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from snnc.activity import Activity
 from snnc.compiler.graph import Graph, Sparse
@@ -29,6 +29,8 @@ from snnc.parting import Mapped, Parter, Parts, load_parts, map_parts, save_part
 from snnc.target_kinds import for_poptorch, machine_of
 
 DEFAULT_BATCH = 32
+IN_REACH: Final = 2.0
+"""Times the cycles on all chips that a quick look at one chip may promise, for one chip to be planned in full; full plans halve no look."""
 
 
 def parter_of(graph: Graph, program: StepProgram, chosen: Options, activity: Activity | None = None) -> Parter:
@@ -46,7 +48,32 @@ def map_graph(
     strategy: str = "snnc",
     chips: int | None = None,
 ) -> Mapped:
-    """Map a lowered graph as :func:`map_program` does, populations with sparse connections in as many parts as are fastest."""
+    """Map a lowered graph as :func:`map_program` does, populations with sparse connections in as many parts as are fastest.
+
+    On a machine of several chips, what is mapped onto one of them alone is tried too: parts and orders are chosen by quick looks at
+    the whole machine, which may miss what is best on one.
+    """
+    mapped = partial(_map_graph, graph, program, chosen, activity, machine=machine, strategy=strategy)
+    found, target = mapped(chips=chips), machine or load_target(machine_of(chosen.target))
+    if chips is not None or target.chips == 1 or strategy != "snnc" or for_poptorch(chosen.target):
+        return found
+    with suppress(TooBigError):
+        look = map_program(program, chosen, activity, machine=machine, chips=1, quick=True)
+        if look.cycles <= IN_REACH * found.plan.cycles:
+            return min(found, mapped(chips=1), key=lambda some: some.plan.cycles)
+    return found
+
+
+def _map_graph(
+    graph: Graph,
+    program: StepProgram,
+    chosen: Options,
+    activity: Activity | None,
+    *,
+    machine: Target | None,
+    strategy: str,
+    chips: int | None,
+) -> Mapped:
     given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips)
     # What is to stand in another program keeps the author's order of neurons.
     if strategy != "snnc" or for_poptorch(chosen.target):
