@@ -143,6 +143,12 @@ class BenchError(SnncError):
     code = "SNNC-E545"
 
 
+class CleanFolderError(SnncError):
+    """What is to be searched for leftovers is no folder."""
+
+    code = "SNNC-E574"
+
+
 class InternalError(SnncError):
     """A fault in snnc itself."""
 
