@@ -149,6 +149,12 @@ class CleanFolderError(SnncError):
     code = "SNNC-E574"
 
 
+class NoTilesError(SnncError):
+    """A report is to draw or compare tiles, and the target has none."""
+
+    code = "SNNC-E575"
+
+
 class InternalError(SnncError):
     """A fault in snnc itself."""
 
