@@ -17,6 +17,7 @@ import typer
 import snnc
 from snnc.commands.bench import bench
 from snnc.commands.check import check
+from snnc.commands.clean import clean
 from snnc.commands.compile import compile_
 from snnc.commands.convert import convert
 from snnc.commands.doctor import doctor
@@ -108,6 +109,7 @@ def make_app() -> typer.Typer:
         "bench": bench,
         "targets": targets,
         "doctor": doctor,
+        "clean": clean,
     }
     for name, command in commands.items():
         app.command(name)(command)

@@ -143,6 +143,18 @@ class BenchError(SnncError):
     code = "SNNC-E545"
 
 
+class CleanFolderError(SnncError):
+    """What is to be searched for leftovers is no folder."""
+
+    code = "SNNC-E574"
+
+
+class NoTilesError(SnncError):
+    """A report is to draw or compare tiles, and the target has none."""
+
+    code = "SNNC-E575"
+
+
 class InternalError(SnncError):
     """A fault in snnc itself."""
 

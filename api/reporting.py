@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from snnc.backends.manifest import PROFILE, RECORDING
 from snnc.compiler.mapping.plan_json import plan_from_json
-from snnc.errors import ProjectFolderError
+from snnc.errors import NoTilesError, ProjectFolderError
+from snnc.loading import load_project
 from snnc.project import read_project
 from snnc.recording import in_parts, read_recording
+from snnc.target_kinds import REFERENCE, UNPLACED
+from snnc.trained import read_trained
 
 if TYPE_CHECKING:
     from snnc.inspect import Subject
+    from snnc.inspect.program import Program
 
 MOST_PLAN_BYTES = 1 << 28
 """A larger file is no plan."""
@@ -27,7 +31,9 @@ def report(path: Path, format: str, other: Path | None = None) -> bytes:
     Raises
     ------
     ProjectFolderError
-        A folder is no project, or one without a plan.
+        A folder is no project.
+    NoTilesError
+        The format, or the comparison, needs tiles, and the target has none.
     PlanFileError
         A file is no plan.
     ReportOptionError
@@ -39,7 +45,51 @@ def report(path: Path, format: str, other: Path | None = None) -> bytes:
     profile = read_profile(path) if path.is_file() and other is None else None
     if profile is not None:
         return write_profile(profile, format)
+    program = read_program(path)
+    if program is not None or (other is not None and read_program(other) is not None):
+        from snnc.inspect.program import write_program
+
+        if other is not None or program is None:
+            raise NoTilesError("--compare shows two plans side by side, and a project without tiles has no plan; leave it out.")
+        return write_program(program, format)
     return write(read_subject(path), format, None if other is None else read_subject(other))
+
+
+def read_program(path: Path) -> Program | None:
+    """Read what a report says of a project without tiles; None of any other project, and of a file.
+
+    Raises
+    ------
+    ProjectFolderError
+        The folder is no project, or damaged.
+    """
+    if not path.is_dir() or load_project(path)[1].target not in UNPLACED:
+        return None
+    from snnc.inspect.program import Program, read_timing
+
+    compiled = read_project(path)
+    graph, program, recorded = compiled.graph, compiled.program, path / RECORDING
+    return Program(
+        read_trained(graph, path),
+        compiled.options,
+        program.steps,
+        sum(int(p.value.size) for p in program.parameters.values()),
+        None if program.loss is None else program.loss.name,
+        None if program.optimizer is None else program.optimizer.name,
+        None if compiled.options.target == REFERENCE else _kept(path, "project.json"),
+        read_recording(recorded) if recorded.exists() else None,
+        read_timing(_kept(path, PROFILE)),
+    )
+
+
+def _kept(folder: Path, name: str) -> Any:
+    """Return what a JSON file of a project holds; None where it is missing."""
+    try:
+        return json.loads((folder / name).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ProjectFolderError(f"{name} in {str(folder)!r} is damaged ({error}); compile the project again.") from None
 
 
 def usual_format(path: Path) -> str:
@@ -56,14 +106,8 @@ def read_subject(path: Path) -> Subject:
     if path.is_file() or path.suffix == ".json":
         return Subject(plan_from_json(_plan_text(path)), {})
     compiled = read_project(path)
-    if compiled.plan is None:
-        raise ProjectFolderError(f"{str(path)!r} was compiled for {compiled.options.target}, which has no plan; compile for a machine.")
-    try:
-        profile = json.loads((path / PROFILE).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        profile = None
-    except (OSError, ValueError) as error:
-        raise ProjectFolderError(f"the profile in {str(path)!r} is damaged ({error}); run the project again.") from None
+    assert compiled.plan is not None, "a project without tiles is a Program"
+    profile = _kept(path, PROFILE)
     recorded = path / RECORDING
     recording = read_recording(recorded) if recorded.exists() else None
     if recording is not None and compiled.parts is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends import session
+from snnc.backends.arrays import array_of
 from snnc.backends.checkpoint import Checkpoints
 from snnc.backends.engine import Engine, Initial
 from snnc.backends.events import Given, densely
@@ -23,7 +25,7 @@ from snnc.compiler.graph import Graph
 from snnc.compiler.graph_text import graph_html, graph_text, plain
 from snnc.compiler.parts import wholes
 from snnc.compiler.plan import Plan
-from snnc.errors import FilledBufferError, OptionConflictError, OutputFileError, ProjectFolderError, RecordingError
+from snnc.errors import FilledBufferError, OptionConflictError, OutputFileError, RecordingError
 from snnc.files import whole_file
 from snnc.options import Options
 from snnc.project import Compiled
@@ -43,6 +45,8 @@ class Session(session.Session):
         Its folder, where it has one.
     recording
         The spikes that :meth:`record` kept last.
+    timing
+        What the last training on arrays took, where there is no plan.
     """
 
     def __init__(self, engine: Engine, compiled: Compiled, project: Path | None = None, on_close: Callable[[], None] | None = None) -> None:
@@ -52,6 +56,7 @@ class Session(session.Session):
         self.plan: Plan | None = compiled.plan
         self.project = project
         self.recording: Recording | None = None
+        self.timing: dict[str, Any] | None = None
         self._compiled = compiled
         self._on_close = on_close
 
@@ -77,7 +82,7 @@ class Session(session.Session):
         if seed is not None and not shuffle:
             raise OptionConflictError(f"seed is {seed}, which orders the samples, and shuffle is False; leave one of them out.")
         order = self.options.seed if seed is None else seed
-        return super().fit(
+        history = super().fit(
             x,
             y,
             epochs=epochs,
@@ -92,9 +97,14 @@ class Session(session.Session):
             checkpoints=checkpoints,
             distributed=distributed,
         )
+        if self.plan is None and y is not None:
+            from snnc.inspect.program import timing_of
+
+            self.timing = timing_of(history, len(array_of(y, "y")))
+        return history
 
     def show(self) -> None:
-        """Print the plan."""
+        """Print the report of the plan, or of the program where there are no tiles."""
         print(self.report_text("text"), end="")
 
     def report(self, path: str | Path, format: str | None = None) -> Path:
@@ -118,16 +128,38 @@ class Session(session.Session):
         return self._report(format).decode("utf-8")
 
     def _report(self, format: str) -> bytes:
+        recording = self.recording
         if self.plan is None:
-            raise ProjectFolderError(f"{self.options.target!r} has no tiles and no plan; compile for a machine, such as target='gc200'.")
+            return self._program_report(format)
         from snnc.inspect import Subject, summarise, write
 
-        recording = self.recording
         if recording is not None and self._compiled.parts is not None:
             from snnc.recording import in_parts
 
             recording = in_parts(recording, self._compiled.parts.between)
         return write(Subject(self.plan, summarise(self._compiled.placed), self.profile(), recording), format)
+
+    def _program_report(self, format: str) -> bytes:
+        """Return the report of a program that has no plan."""
+        from snnc.inspect.program import Program, write_program
+
+        program, project = self.program, None
+        if self.project is not None and (self.project / "project.json").is_file():
+            project = json.loads((self.project / "project.json").read_text(encoding="utf-8"))
+        return write_program(
+            Program(
+                self.graph,
+                self.options,
+                program.steps,
+                sum(math.prod(np.shape(value)) for value in self.state_dict().values()),
+                None if program.loss is None else program.loss.name,
+                None if program.optimizer is None else program.optimizer.name,
+                project,
+                self.recording,
+                self.timing,
+            ),
+            format,
+        )
 
     def record(
         self,
@@ -189,8 +221,8 @@ class Session(session.Session):
         return {"counted": found["cycles_last_run"], "predicted": self.plan.cycles}
 
     def keep(self) -> None:
-        """Keep the profile of a whole step in the project's folder, for reports."""
-        found = self.profile()
+        """Keep the profile of a whole step, or the measured time of one, in the project's folder, for reports."""
+        found = self.profile() if self.plan is not None else self.timing
         if self.project is not None and found is not None:
             try:
                 with whole_file(self.project / PROFILE) as stream:

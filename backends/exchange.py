@@ -16,7 +16,7 @@ _UNSUPPORTED: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, e
 
 
 def exchange(first: Path, second: Path) -> None:
-    """Give each folder the other's name; both lie in one folder.
+    """Give each folder the other's place; both lie in one file system.
 
     Where the file system cannot do that in one step, it is three renames, and `second` is there again when one of them fails.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import tempfile
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from snnc.backends.exchange import exchange
 from snnc.backends.folder_lock import check_free, locked
 from snnc.backends.manifest import TRAINED, own_files, write_manifest
 from snnc.compiler.errors import SnncError
+from snnc.compiler.temporary import HeldFolder
 
 Chunk: TypeAlias = bytes | memoryview
 
@@ -74,20 +74,22 @@ def whole_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
         The files cannot be written; nothing is left behind and an older project stays as it was.
     """
     check_replaceable(folder)
-    beside: Path | None = None
+    held: HeldFolder | None = None
     try:
         folder = folder.resolve()  # what a link names may lie on another disk than the link
         folder.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        beside.chmod(0o777 & ~umask())
+        held = HeldFolder(folder.parent, f".{folder.name}.")
+        beside = held.path / "project"
+        beside.mkdir()
         yield beside
         write_manifest(beside)
         _put_in_place(beside, folder, keep_trained)
     except OSError as error:
         raise _explain(folder, error) from None
     finally:
-        if beside is not None:
-            remove(beside)
+        if held is not None:
+            remove(held.path)
+            held.close()
 
 
 def check_replaceable(folder: Path) -> None:

@@ -95,3 +95,28 @@ def test_the_examples_in_docstrings_of_the_dsl_are_right(name):
     found = doctest.testmod(module)
     assert found.failed == 0
     assert found.attempted
+
+
+@pytest.mark.parametrize(
+    ("target", "density", "learns", "kinds"),
+    [
+        ("gc200", 0.2, True, {"sparse"}),
+        ("gc200", 0.7, True, {"sparse"}),
+        ("gc200", 0.2, False, {"sparse"}),
+        ("gc200", 0.7, False, {"dense"}),
+        ("cpu", 0.7, False, {"sparse"}),
+        ("cpu", 0.2, True, {"sparse"}),
+    ],
+)
+def test_sparse_connections_run_as_the_how_to_says(target, density, learns, kinds):
+    import snnc
+    from snnc.compiler.graph import Linear, Sparse
+    from snnc.lowering import filled
+    from snnc.options import options
+
+    net = snnc.Network()
+    source, last = net.input(20), net.population(20, snnc.LI())
+    net.connect(source, last, snnc.Sparse(density=density, learnable=learns))
+    graph = filled(net.graph(), options(target, steps=4, loss="ce_mean_membrane"))
+    found = {"dense" if isinstance(op, Linear) else "sparse" for _, op in graph.of_type(Linear, Sparse)}
+    assert found == kinds

@@ -18,7 +18,7 @@ def bench(
         typer.Option(
             "--suite",
             help="mapping: strategies compared; compile: seconds and memory; cpu, cuda: training steps beside other frameworks; "
-            "paper: the papers' networks, a GPU's time beside the time predicted for IPUs.",
+            "paper: the networks of one paper (arXiv 2311.04386), a GPU's time beside the time predicted for IPUs.",
         ),
     ] = "mapping",
     nets: Annotated[
@@ -44,7 +44,8 @@ def bench(
 
     Example: snnc bench --suite mapping --nets 'logged-*' --json rows.json
 
-    The suite paper predicts the papers' networks on IPUs and measures them on a GPU, where there is one; both have columns of their own.
+    The suite paper is of one paper, arXiv 2311.04386: it predicts that paper's networks on IPUs and measures them on a GPU, where there is
+    one; both have columns of their own.
 
     Example: snnc bench --suite cpu --nets 'w1*' --json rows.json --plot rows.svg
     """

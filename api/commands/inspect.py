@@ -28,7 +28,7 @@ def inspect(
     html is a page that works offline; svg and png are maps of the tiles; json holds everything the page shows; graphml and dot are the
     dataflow graph; trace is the timeline for chrome://tracing and Perfetto.
 
-    Of a profile of an emulated program: text, json and trace.
+    Of a project without tiles (cpu, cuda, reference): html, text and json. Of a profile of an emulated program: text, json and trace.
 
     Example: snnc inspect build/ --format html -o report.html
     """

@@ -17,6 +17,7 @@ from snnc.inspect.timeline import HOST as HOST_KIND
 from snnc.inspect.timeline import Row, parts, whole_step
 from snnc.inspect.view import build_view
 from snnc.inspect.wavefront import draw_wavefront
+from snnc.recording import Recording
 
 SMALL = 0.2
 """Share of the limit below which the picture of the memory leaves the limit out."""
@@ -251,13 +252,19 @@ def _traffic(subject: Subject) -> dict[str, Any]:
 
 
 def _rasters(subject: Subject, view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Rasters of the first recorded sample, with the colours of their layers."""
-    if subject.recording is None:
-        return []
     layers = {p.id: index for index, p in enumerate(subject.plan.populations)}
+    return raster_data(subject.recording, view["recording"]["activity"] if subject.recording else [], layers)
+
+
+def raster_data(
+    recording: Recording | None, activity: Sequence[Mapping[str, Any]], layers: Mapping[str, int], *, by_label: bool = False
+) -> list[dict[str, Any]]:
+    """Rasters of the first recorded sample, with the colours of their layers: number by id, or by label."""
+    if recording is None:
+        return []
     found = []
-    for raster, fired in zip(rasters(subject.recording), view["recording"]["activity"], strict=True):
-        layer = layers.get(raster["owner"], -1)
+    for raster, fired in zip(rasters(recording), activity, strict=True):
+        layer = layers.get(raster["label" if by_label else "owner"], -1)
         found.append(
             {
                 "label": raster["label"],
@@ -266,7 +273,7 @@ def _rasters(subject: Subject, view: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "width": raster["width"],
                 "rows": raster["rows"],
                 "columns": raster["columns"],
-                "steps": subject.recording.steps,
+                "steps": recording.steps,
                 "full": raster["full"],
                 "places": pack_places(raster["places"]),
                 "counts": pack_bytes(np.minimum(raster["counts"], 255)),

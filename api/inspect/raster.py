@@ -49,18 +49,18 @@ class Fired:
     warning: str
 
 
-def activity(plan: Plan, recording: Recording) -> tuple[Fired, ...]:
-    """Compare what fired with what the plan assumed."""
+def activity(plan: Plan | None, recording: Recording) -> tuple[Fired, ...]:
+    """Say what fired, beside what the plan assumed where there is one."""
     return tuple(_fired(plan, recording, train) for train in recording.trains)
 
 
-def _fired(plan: Plan, recording: Recording, train: Train) -> Fired:
+def _fired(plan: Plan | None, recording: Recording, train: Train) -> Fired:
     counts = recording.counts(train)
     often = np.bincount(train.ids, minlength=train.width)
     measured = len(train.ids) / (recording.steps * recording.samples * train.width)
-    assumed = plan.activity.get(train.buffer)
+    assumed = None if plan is None else plan.activity.get(train.buffer)
     peak = int(counts.max())
-    bus = next((b for b in plan.buses if b.buffer == train.buffer and b.kind == "events"), None)
+    bus = next((b for b in (() if plan is None else plan.buses) if b.buffer == train.buffer and b.kind == "events"), None)
     edges = np.linspace(0, recording.steps, min(recording.steps, MOST_COLUMNS) + 1).astype(int)
     curve = np.add.reduceat(counts.mean(axis=1), edges[:-1]) / np.diff(edges) / train.width
     return Fired(

@@ -148,7 +148,7 @@ def test_what_cannot_be_measured_is_one_coded_line(capsys, arguments):
     assert capsys.readouterr().err.startswith("error: SNNC-E545: ")
 
 
-# ---- the papers' networks --------------------------------------------------------------------------------------------
+# ---- the paper's networks ---------------------------------------------------------------------------------------------
 
 PREDICTED = {"fits": True, "predicted_ms": 1.3, "steps": 100, "batch": 48, "ipus": 1, "target": "gc200"}
 

@@ -83,7 +83,7 @@ def test_a_failed_rename_brings_the_old_project_back(tmp_path, monkeypatch):
     monkeypatch.setattr("snnc.backends.exchange._exchanged", lambda *_: errno.ENOSYS)  # as where folders cannot change places
 
     def fail(self, target):
-        if Path(target) == tmp_path / "p" and self.name.startswith(".p."):
+        if Path(target) == tmp_path / "p" and self.parent.name.startswith(".p.") and ".old." not in self.parent.name:
             raise OSError(errno.EIO, "broken")
         return rename(self, target)
 

@@ -5,7 +5,7 @@ Measured and predicted numbers have keys and columns of their own, each with its
 ``ipu``
     Predicted: snnc's program on the network's IPUs; a list, as the logged runs are predicted for both clocks.
 ``log``
-    Measured by the papers' authors on one IPU: the program that they published (:mod:`snnc.benchmarks.log`); None where there is no log.
+    Measured by the paper's authors on one IPU: the program that they published (:mod:`snnc.benchmarks.log`); None where there is no log.
 ``gpu``
     Measured here: snnc's CUDA program on the first device; else why not.
 """
@@ -33,7 +33,7 @@ NOT_MEASURED: Final = "not measured"
 CHECKED: Final = "not measured, numbers checked on the processor"
 Row = Mapping[str, Any]
 _NOTES: Final = (
-    "IPU ms, predicted: snnc's program by its model, hidden activity at the papers' capacities",
+    "IPU ms, predicted: snnc's program by its model, hidden activity at the paper's capacities",
     "IPU ms, log: the published program on one IPU, measured by its authors",
     "GPU ms, measured: snnc's CUDA program{device}, float32, the batch on the device, at the activity that the same weights give (--json)",
 )
@@ -51,7 +51,7 @@ def nets(patterns: str = "*") -> tuple[str, ...]:
     usual = [name for name in every if name.startswith("logged-") or ("-a5" in name and "-a50" not in name)]
     known = tuple(dict.fromkeys(every if patterns != "*" else usual))
     examples = ", ".join(names(s)[0] for s in SUITES)
-    return matching(patterns, known, lambda name: (name,), "network of the papers' grid", f"names look like {examples}")
+    return matching(patterns, known, lambda name: (name,), "network of the paper's grid", f"names look like {examples}")
 
 
 def rows(chosen: Sequence[str], tell: Callable[[str], None]) -> Iterator[dict[str, Any]]:

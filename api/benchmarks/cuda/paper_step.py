@@ -1,4 +1,4 @@
-"""A training step of one of the papers' networks on the first device: ``python -m snnc.benchmarks.cuda.paper_step NAME``.
+"""A training step of one of the paper's networks on the first device: ``python -m snnc.benchmarks.cuda.paper_step NAME``.
 
 Its numbers are compared with the NumPy reference first. The last line of stdout is what was found, as JSON. Where ``SNNC_CUDA_ON_HOST``
 is set, the numbers are compared and nothing is timed.
