@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -100,6 +101,13 @@ def _of_project(folder: Path, request: Request, target: str | None, tolerance: f
     """Verify a compiled project; on its own target the outputs are those of its own program."""
     chosen = load_project(folder)[1]
     graph = as_graph(folder)
+    if chosen.mode == "drop":
+        warnings.warn(
+            "the project drops spikes beyond its windows (mode 'drop'), and what it is compared with sends all of them, so they differ "
+            "where a window overflows; --mode exact sends them too.",
+            UserWarning,
+            stacklevel=3,
+        )
     if chosen.target != REFERENCE and graph.steps is None:
         graph.steps = chosen.steps
     own = folder if target in (None, chosen.target) and chosen.target != REFERENCE else None

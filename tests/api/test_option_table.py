@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from option_cells import BATCH, CORPUS, MACHINES, STEPS, TARGETS, dense, made, replace_engines, sparse
 
 import snnc
+from snnc.compiling import session_for
 from snnc.errors import NoTimeStepError, OptionConflictError, OptionNeedsLossError, OptionTargetError
 from snnc.option_table import RULES, taken_by
 from snnc.options import Options, from_data, options, to_data
@@ -205,3 +207,14 @@ def test_another_target_runs_with_those_options_that_it_takes(tmp_path):
     assert chosen.retargeted("gc200") == Options("gc200", steps=9)
     assert chosen.retargeted("cuda") == Options("cuda", steps=9, memory=10**6)
     assert Options("gc200", mode="drop", capacity=3).retargeted("reference") == Options("reference")
+
+
+def test_a_project_that_drops_spikes_says_so_where_it_is_compared_or_moved(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    opened = replace_engines(monkeypatch)
+    made(opened, "one", "drops", dense(), mode="drop", capacity=3, **SIZES).session.close()
+    monkeypatch.setattr("snnc.verifying._compared", lambda *_: None)
+    with pytest.warns(UserWarning, match="sends all of them"):
+        snnc.verify("drops")
+    with pytest.warns(UserWarning, match="all are sent"):
+        session_for(Path("drops"), {"input": np.zeros((STEPS, 2, 12), np.float32)}, target="reference").close()
