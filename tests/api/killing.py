@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import snnc
+import snnc.compiling  # children need not read it
 from snnc.backends import keeping
 from snnc.backends.checkpoint import Position, position_in, save_checkpoint
 from snnc.backends.manifest import TRAINED
@@ -133,7 +134,7 @@ def untouched(folder: Path, data: Path, epochs: int) -> tuple[dict[tuple[int, in
 
 
 def opens(folder: Path) -> bool:
-    def work():
+    def work() -> None:
         with snnc.open(folder) as session:
             session.state_dict()
 
