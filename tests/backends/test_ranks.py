@@ -12,6 +12,7 @@ from ranks_cases import CASES, fitted, samples_of, session_of
 
 import snnc
 from snnc.backends import ranks
+from snnc.backends.checkpoint import read_position
 from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.backends.errors import RanksGroupError, ShareError, UnsharedTargetError
 from snnc.compiler.errors import ToolMissingError
@@ -121,6 +122,17 @@ def test_the_command_trains_together_and_the_first_process_writes(trained, monke
         for label, value in session.state_dict().items():
             np.testing.assert_allclose(together.state_dict()[label], value, atol=2e-6, rtol=2e-5)
         assert f"epoch 2: loss {history.losses[1]:.4f}" in first
+
+
+def test_a_signal_to_one_process_stops_all_after_one_batch_and_they_go_on_as_one_that_nobody_stopped(trained):
+    first, second = (part(one, "stopped") for one in trained[0])
+    whole = {f"resumed {label}": value for label, value in part(trained[0][0], "whole").items()}
+    assert first["ends"].tolist() == second["ends"].tolist() == ["stopped"]
+    for label, value in first.items():
+        np.testing.assert_array_equal(second[label], value, err_msg=label)
+        if label in whole:
+            np.testing.assert_array_equal(whole[label], value, err_msg=label)
+    assert read_position(trained[1] / "stopped.safetensors").finished
 
 
 def told(monkeypatch, size=SIZE, **other):

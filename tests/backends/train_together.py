@@ -6,12 +6,14 @@ Arguments: a folder that holds the project ``together``, and where ``rank0.npz``
 import contextlib
 import io
 import os
+import signal
 import sys
 from pathlib import Path
 
 import numpy as np
-from ranks_cases import CASES, SAMPLES, fitted, samples_of, session_of
+from ranks_cases import BATCH, CASES, SAMPLES, fitted, samples_of, session_of
 
+from snnc.backends.checkpoint import Checkpoints
 from snnc.backends.errors import RanksDifferError
 from snnc.cli import run_command
 from snnc.compiler.optimizers import SGD
@@ -40,6 +42,26 @@ def others(rank):
         yield "network", refused(session)
 
 
+def stopped(rank, file):
+    """Parameters after rank 1 alone was told to stop in the second of three epochs; all go on later."""
+    name, ends = "learned neurons", []
+    signal.signal(signal.SIGTERM, lambda *_: ends.append("stopped"))
+
+    def stop(at):
+        if rank == 1 and (at.epoch, at.batch) == (1, 0):
+            signal.raise_signal(signal.SIGTERM)
+
+    with session_of(name) as session:
+        x, y = samples_of(session.program)
+        session.fit(x, y, epochs=3, batch=BATCH, callback=stop, checkpoints=Checkpoints(file, every="none"))
+        yield "ends", np.array(ends)
+        yield from session.state_dict().items()
+    with session_of(name) as session:
+        session.fit(x, y, epochs=3, batch=BATCH, checkpoints=Checkpoints(file, every="none", resume=True))
+        for label, value in session.state_dict().items():
+            yield f"resumed {label}", value
+
+
 def main():
     folder, rank = Path(sys.argv[1]), int(os.environ["RANK"])
     found = {}
@@ -51,6 +73,9 @@ def main():
     found |= {f"again/{label}": value for label, value in again.items()}
     alone, _ = fitted("learned neurons", distributed=False, seed=rank)
     found |= {f"alone/{label}": value for label, value in alone.items()}
+    found |= {f"stopped/{label}": value for label, value in stopped(rank, folder / "stopped.safetensors")}
+    whole, _ = fitted("learned neurons", epochs=3)
+    found |= {f"whole/{label}": value for label, value in whole.items()}
     found |= {f"refused/{what}": np.array(said) for what, said in others(rank)}
     with contextlib.redirect_stdout(io.StringIO()) as said:
         data = folder / "data.npz"
