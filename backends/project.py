@@ -76,12 +76,13 @@ def whole_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
     check_replaceable(folder)
     beside: Path | None = None
     try:
+        folder = folder.resolve()  # what a link names may lie on another disk than the link
         folder.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         beside.chmod(0o777 & ~umask())
         yield beside
         write_manifest(beside)
-        _put_in_place(beside, folder.resolve(), keep_trained)
+        _put_in_place(beside, folder, keep_trained)
     except OSError as error:
         raise _explain(folder, error) from None
     finally:
