@@ -24,7 +24,7 @@ assert run_backward is not None
 
 
 def sparse(random, outputs, inputs, density):
-    matrix = scipy.sparse.random_array((outputs, inputs), density=density, rng=random, format="csr")
+    matrix = scipy.sparse.random_array((outputs, inputs), density=density, random_state=random, format="csr")
     entries = matrix.data.astype(np.float32), matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
     return Sparse(*entries, (outputs, inputs))
 

@@ -13,7 +13,7 @@ from snnc.frontends.nir.errors import NotInNirError
 from snnc.frontends.nir.write import write_nir
 from snnc.frontends.onnx.execute import Runner
 
-MATRIX = scipy.sparse.random_array((6, 8), density=0.4, rng=np.random.default_rng(3))
+MATRIX = scipy.sparse.random_array((6, 8), density=0.4, random_state=np.random.default_rng(3))
 
 
 def network(part=False):
