@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -112,22 +113,29 @@ def _walked(tables: Tables, prices: list[int]) -> Any:
 
 def _drawn(problem: Problem, bus: Bus) -> Any:
     """Sparse [values, batches x steps x samples]: 1 where a value spikes."""
+    source, relative = bus.source, problem.relative_rate(bus.source.buffer)
+    counts = np.ascontiguousarray(problem.timeline.kept(bus).reshape(-1), dtype=np.int64)
+    rates = None if relative is None else np.asarray(relative, dtype=np.float64).tobytes()
+    return _drawn_once(source.buffer, source.width, counts.tobytes(), rates)
+
+
+@lru_cache(maxsize=32)
+def _drawn_once(buffer: str, width: int, counted: bytes, rates: bytes | None) -> Any:
+    """The same of `counted` spikes; plans of one network in other orders, on other machines or on fewer tiles ask for the same."""
     from scipy.sparse import csr_array
 
-    source = bus.source
-    random = np.random.default_rng(zlib.crc32(f"{source.buffer} values".encode()))
-    counts = problem.timeline.kept(bus).reshape(-1)
-    relative = problem.relative_rate(source.buffer)
-    scale = np.ones(source.width) if relative is None else 1 / np.maximum(relative, TINY)
+    random = np.random.default_rng(zlib.crc32(f"{buffer} values".encode()))
+    counts = np.frombuffer(counted, dtype=np.int64)
+    scale = np.ones(width) if rates is None else 1 / np.maximum(np.frombuffer(rates, dtype=np.float64), TINY)
     chosen, most = [], max(int(counts.max(initial=0)), 1)
-    rows = max(1, LARGEST // (8 * source.width))
+    rows = max(1, LARGEST // (8 * width))
     for first in range(0, len(counts), rows):
         here = counts[first : first + rows]
         # The smallest of exponential waiting times: values are drawn one after the other, each by its rate.
-        waiting = random.standard_exponential((len(here), source.width), dtype=np.float32) * scale.astype(np.float32)
-        chosen.append(_smallest(waiting, min(most, source.width))[np.arange(min(most, source.width)) < here[:, None]])
+        waiting = random.standard_exponential((len(here), width), dtype=np.float32) * scale.astype(np.float32)
+        chosen.append(_smallest(waiting, min(most, width))[np.arange(min(most, width)) < here[:, None]])
     column = np.repeat(np.arange(len(counts)), counts)
-    return csr_array((np.ones(len(column), dtype=np.int32), (np.concatenate(chosen), column)), shape=(source.width, len(counts)))
+    return csr_array((np.ones(len(column), dtype=np.int32), (np.concatenate(chosen), column)), shape=(width, len(counts)))
 
 
 def _smallest(values: Any, number: int) -> Ints:

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from importlib.resources import files
 
 import numpy as np
@@ -58,13 +57,10 @@ def test_every_command_explains_itself_with_an_example(name, capsys):
 
 
 def test_help_is_there_before_anyone_waits(command):
-    start = time.monotonic()
     done = command("--help")
-    seconds = time.monotonic() - start
     assert done.returncode == 0
     assert all(name in done.stdout for name in COMMANDS)
-    assert seconds < 5  # half a second on an idle machine
-
+    # What takes long to load is not loaded.
     loaded = "import sys, snnc.cli; print([m for m in ('numpy', 'sympy', 'onnx', 'networkx', 'torch', 'jinja2') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
