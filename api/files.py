@@ -52,7 +52,7 @@ def check_output(output: Path | None, *read: Path | None) -> None:
     SameFileError
         It would be lost.
     """
-    if output is None or str(output) == "-" or not output.exists():
+    if output is None or str(output) == "-" or not output.is_file():
         return
     for given in read:
         if given is not None and given.exists() and output.samefile(given):
