@@ -226,5 +226,5 @@ def test_compile_writes_a_package(tmp_path):
     assert names >= {"Makefile", "operation.cpp", "codelets.cpp", "train.py", "train_popdist.py", "spiking_network", "plan.json", "model"}
     compiled = read_project(tmp_path / "package")
     assert (compiled.plan.target.name, compiled.plan.streamed, compiled.parts) == ("bow", "off", None)
-    with pytest.raises(snnc.SnncError, match="keeps populations whole"):
+    with pytest.raises(snnc.SnncError, match="only machines divide a network over tiles"):
         options("poptorch", parts=2)
