@@ -10,6 +10,7 @@ import snnc
 from snnc.backends.manifest import TRAINED
 from snnc.compiler.errors import CycleWithoutDelayError, TooLargeError
 from snnc.compiler.graph import Conv, Linear, OneToOne, Pool, Sparse
+from snnc.compiler.randomness import Stream
 from snnc.compiler.sparse import dense_weight
 from snnc.compiler.verify import verify
 from snnc.trained import read_trained
@@ -237,7 +238,7 @@ def test_each_weight_may_have_a_delay(kind, extra):
         case _:
             connection = snnc.Sparse(weight, bias=bias, delays=snnc.UniformDelay(1, 3, seed=9))
             delays = np.zeros((4, 5), int)
-            delays[weight != 0] = np.random.default_rng(9).integers(1, 3, (weight != 0).sum(), endpoint=True)
+            delays[weight != 0] = Stream(9).integers(1, 3, (weight != 0).sum(), endpoint=True)
     net = snnc.Network()
     net.connect(net.input(5, "values"), net.population(4, relay()), connection, delay=extra)
     x = values(8, 2, 5)
