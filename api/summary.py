@@ -47,7 +47,7 @@ def as_text(compiled: Compiled, folder: Path, trial: Trial | None) -> list[str]:
     if for_poptorch(compiled.options.target):
         train = f"make in it and python train.py with the Poplar SDK; here: python -m snnc.emulated_poptorch {folder / 'train.py'}"
     lines += ["", f"wrote {folder}; next: {train}"]
-    return lines + ([f"             or: snnc inspect {folder}"] if compiled.plan is not None else [])
+    return [*lines, f"             or: snnc inspect {folder}"]
 
 
 def plan_data(plan: Plan) -> dict[str, Any]:

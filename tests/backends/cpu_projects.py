@@ -1,9 +1,7 @@
 """CPU projects for tests: emitted, built without much optimisation, run beside the reference."""
 
 import os
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import same_training
@@ -15,6 +13,7 @@ from snnc.backends.cpu.engine import CpuEngine
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.graph import Graph, Input, Output, Population
 from snnc.compiler.neurons import LI, LIF
+from snnc.compiler.temporary import temporary_folder
 
 LEVEL = os.environ.get("SNNC_TEST_LEVEL", "-O0")
 """How hard the own sources of networks that are small and many are optimised; what networks share is optimised as for users."""
@@ -23,8 +22,8 @@ LEVEL = os.environ.get("SNNC_TEST_LEVEL", "-O0")
 @contextmanager
 def opened(program, threads=2, memory=None, precision="float32"):
     """Emit `program`, build and open it."""
-    with tempfile.TemporaryDirectory(prefix="snnc-cpu-") as above:
-        folder = emit_cpu(program, Path(above) / "project", precision=precision)
+    with temporary_folder("snnc-cpu-") as above:
+        folder = emit_cpu(program, above / "project", precision=precision)
         engine = CpuEngine(build_cpu(folder, level=LEVEL), folder, threads, memory)
         yield engine
         engine.close()

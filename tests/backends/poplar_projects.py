@@ -1,6 +1,5 @@
 """Poplar projects that several tests share: emitted and built once a test run."""
 
-import tempfile
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -23,6 +22,7 @@ from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
 from snnc.compiler.target import Host
 from snnc.compiler.targets import load_target
+from snnc.compiler.temporary import HeldFolder
 
 STEPS, BATCH = 12, 5
 HOSTILE = ('"; system("touch pwned"); //', "*/ int pwned; /*", "a\\\nb??/", "ünïcode → \u2028", "{{ 7*7 }} {% raw %}")
@@ -131,7 +131,7 @@ CASES = {
 
 @lru_cache(maxsize=1)
 def workplace():
-    return tempfile.TemporaryDirectory(prefix="snnc-poplar-")
+    return HeldFolder(prefix="snnc-poplar-")
 
 
 @lru_cache(maxsize=32)
@@ -142,7 +142,7 @@ def project(name):
     graph = make(np.random.default_rng(3))
     program = lower(graph, loss=parse_loss(loss) if loss else None, loss_output=given.get("loss_output"), optimizer=optimizer, steps=STEPS)
     plan = make_plan(program, target, steps=STEPS, batch=BATCH, effort=EFFORT, **options)
-    return Project(program, plan, emit_poplar(program, plan, Path(workplace().name) / name))
+    return Project(program, plan, emit_poplar(program, plan, workplace().path / name))
 
 
 @lru_cache(maxsize=8)
@@ -156,4 +156,4 @@ def overlapped(name, tiles, rate=8e9):
 
     larger = replace(target, tiles_per_chip=target.tiles_per_chip + tiles, host=Host(rate))
     plan = plan_overlap(planned, case.program, larger, Wanted("on", tiles))
-    return Project(case.program, plan, emit_poplar(case.program, plan, Path(workplace().name) / f"{name}-{tiles}"))
+    return Project(case.program, plan, emit_poplar(case.program, plan, workplace().path / f"{name}-{tiles}"))

@@ -2,7 +2,6 @@
 
 import importlib
 import sys
-import tempfile
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -23,6 +22,7 @@ from snnc.compiler.mapping import make_plan, mapper
 from snnc.compiler.optimizers import SGD, Adam
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
+from snnc.compiler.temporary import HeldFolder
 from snnc.emulated_poptorch import install
 
 STEPS, BATCH = 12, 5
@@ -80,7 +80,7 @@ def inputs_as_bits():
 
 @lru_cache(maxsize=1)
 def workplace():
-    return tempfile.TemporaryDirectory(prefix="snnc-poptorch-")
+    return HeldFolder(prefix="snnc-poptorch-")
 
 
 @lru_cache(maxsize=8)
@@ -92,7 +92,7 @@ def package(name):
     program = lower(graph, steps=STEPS, **loss, **lowering)
     with inputs_as_bits() if name == "windows" else nullcontext():
         plan = make_plan(program, target, steps=STEPS, batch=BATCH, **mapping)
-    return Package(program, plan, emit_poptorch(program, plan, Path(workplace().name) / name.replace(" ", "_")))
+    return Package(program, plan, emit_poptorch(program, plan, workplace().path / name.replace(" ", "_")))
 
 
 @contextmanager
