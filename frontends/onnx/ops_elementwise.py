@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 import onnx
 
+from snnc.frontends.onnx.detaching import MARK, PARAMETER
 from snnc.frontends.onnx.elementwise import elementwise
 from snnc.frontends.onnx.errors import MalformedGraphError, UnsupportedOperatorError
 from snnc.frontends.onnx.flatten import Call, Handler, Value
@@ -89,6 +90,13 @@ def _relu(call: Call) -> list[Value]:
     return [elementwise(call.pool, "max", _scalar(call, 0.0), call.node(0))]
 
 
+def _mod(call: Call) -> list[Value]:
+    a, b = call.array(0, "dividend"), call.array(1, "divisor")
+    if not np.all(b):
+        raise MalformedGraphError(f"{call.where} divides by 0.")
+    return [call.pool.const(np.asarray((np.fmod if call.flag("fmod") else np.mod)(a, b)).astype(a.dtype))]
+
+
 def _reciprocal(call: Call) -> list[Value]:
     return [elementwise(call.pool, "div", _scalar(call, 1.0), call.node(0))]
 
@@ -109,6 +117,17 @@ def _identity(call: Call) -> list[Value]:
     return [call.arguments[0]]
 
 
+def marked_identity(call: Call) -> list[Value]:
+    """Identity of a file that carries marks: it may stop the gradient, or name what training changes."""
+    name = call.operation.name
+    if name.startswith(MARK):
+        return [elementwise(call.pool, "detach", call.node(0))]
+    x = call.node(0)
+    if name.startswith(PARAMETER) and x.value is not None:
+        return [call.pool.make("parameter", (x,), x.shape, (name.removeprefix(PARAMETER),), x.value)]
+    return [x]
+
+
 def _cast(call: Call) -> list[Value]:
     x = call.node(0)
     if call.operation.op == "CastLike":
@@ -119,7 +138,7 @@ def _cast(call: Call) -> list[Value]:
     if x.value is not None:
         same = x.value.dtype == target or (target.kind == "f" and x.value.dtype.kind == "f")
         return [x if same else call.pool.const(x.value.astype(target))]
-    if target.kind != "f" and x.op not in ("gt", "ge", "reshape", "slice", "mul", "max", "sub"):
+    if target.kind != "f" and x.op not in ("gt", "ge", "reshape", "slice", "mul", "max", "sub", "detach"):
         raise UnsupportedOperatorError(f"{call.where}: it rounds values of the network to {target}; snnc computes in float32.")
     return [x]
 
@@ -141,6 +160,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "Not": _not,
     "Mod": _mod,
     "Relu": _relu,
+    "Mod": _mod,
     "Reciprocal": _reciprocal,
     "Clip": _clip,
     "Identity": _identity,
