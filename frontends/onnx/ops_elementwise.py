@@ -90,13 +90,6 @@ def _relu(call: Call) -> list[Value]:
     return [elementwise(call.pool, "max", _scalar(call, 0.0), call.node(0))]
 
 
-def _mod(call: Call) -> list[Value]:
-    a, b = call.array(0, "dividend"), call.array(1, "divisor")
-    if not np.all(b):
-        raise MalformedGraphError(f"{call.where} divides by 0.")
-    return [call.pool.const(np.asarray((np.fmod if call.flag("fmod") else np.mod)(a, b)).astype(a.dtype))]
-
-
 def _reciprocal(call: Call) -> list[Value]:
     return [elementwise(call.pool, "div", _scalar(call, 1.0), call.node(0))]
 
@@ -160,7 +153,6 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "Not": _not,
     "Mod": _mod,
     "Relu": _relu,
-    "Mod": _mod,
     "Reciprocal": _reciprocal,
     "Clip": _clip,
     "Identity": _identity,
