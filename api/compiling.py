@@ -26,7 +26,7 @@ from snnc.data import read_arrays
 from snnc.errors import ModelFormatError, OptionConflictError
 from snnc.frontends.dsl import Network
 from snnc.learning import with_learnable
-from snnc.loading import check_discrete, is_project, load_model, load_project
+from snnc.loading import check_discrete, check_without_rule, is_project, load_model, load_project
 from snnc.options import Options, options
 from snnc.project import Compiled, compile_graph, read_project, write_project
 from snnc.releasing import released
@@ -72,6 +72,7 @@ def compile(
     loss_output: str | None = None,
     overwrite: bool = False,
     learnable: str | Iterable[str] | None = None,
+    detach: str | None = None,
 ) -> Session:
     """Compile a network for a target.
 
@@ -145,6 +146,9 @@ def compile(
 
     An option that has no effect on the target, or none without a loss, is refused: docs/reference/options.md lists which target takes what.
 
+    detach
+        For model files: where gradients stop inside neurons, ``"reset"``, ``"none"`` or ``"all"``; see :func:`snnc.load`.
+
     Raises
     ------
     SnncError
@@ -182,7 +186,7 @@ def compile(
         calibrate=calibrate,
         learnable=learnable,
     )
-    graph = with_learnable(as_graph(model, dt=dt, input_kind=input_kind, steps=steps), learnable)
+    graph = with_learnable(as_graph(model, dt=dt, input_kind=input_kind, steps=steps, detach=detach), learnable)
     if output is None and overwrite:
         raise OptionConflictError("overwrite is for a folder that is replaced; give output, or leave it out.")
     if output is None:
@@ -287,6 +291,7 @@ def as_graph(
     input_kind: str | None = None,
     steps: int | None = None,
     lenient: bool = False,
+    detach: str | None = None,
 ) -> Graph:
     """Turn any model into a graph of its own; one that fixes its steps is made one of `steps`, where they are given.
 
@@ -301,15 +306,18 @@ def as_graph(
         raise ModelFormatError(f"{type(model).__name__} is no model; give a snnc.Network, a graph, or the path of an .onnx file.")
     if isinstance(model, Network):
         check_discrete(f"the network {model.name!r}", dt, dialect)
+        check_without_rule(f"the network {model.name!r}", detach)
         graph = model.graph()
     elif isinstance(model, Graph):
         check_discrete(f"the graph {model.name!r}", dt, dialect)
+        check_without_rule(f"the graph {model.name!r}", detach)
         graph = model.copy()
     elif is_project(model):
         check_discrete(f"the project {str(model)!r}", dt, dialect)
+        check_without_rule(f"the project {str(model)!r}", detach)
         graph = read_trained(load_project(model)[0], Path(model), lenient)
     else:
-        graph = load_model(model, dt=dt, dialect=dialect)
+        graph = load_model(model, dt=dt, dialect=dialect, detach=detach)
     if steps is not None and graph.steps not in (None, steps):
         graph.assumptions.append(f"The model is of {graph.steps} time steps; {steps} are taken, as asked for.")
         graph.steps = steps

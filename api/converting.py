@@ -17,7 +17,7 @@ from snnc.data import read_arrays
 from snnc.errors import OptionValueError
 from snnc.frontends.ann2snn.conversion import PERCENTILE, STEPS, Conversion, convert_file
 from snnc.frontends.ann2snn.errors import AlreadySpikingError, CalibrationMissingError
-from snnc.loading import check_discrete, is_project
+from snnc.loading import check_discrete, check_without_rule, is_project
 
 Calibration: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike | str | Path
 
@@ -105,6 +105,7 @@ def graph_for(
     input_kind: str | None = None,
     steps: int | None = None,
     lenient: bool = False,
+    detach: str | None = None,
 ) -> Graph:
     """Return the graph of a command's model, converted on demand; the others as :func:`~snnc.compiling.as_graph` takes them.
 
@@ -114,8 +115,9 @@ def graph_for(
         A conversion is asked for without sample data.
     """
     if not conversion.asked:
-        return as_graph(model, dt=dt, dialect=dialect, input_kind=input_kind, steps=steps, lenient=lenient)
+        return as_graph(model, dt=dt, dialect=dialect, input_kind=input_kind, steps=steps, lenient=lenient, detach=detach)
     check_discrete(f"the ReLU network {str(model)!r}", dt, dialect)
+    check_without_rule(f"the ReLU network {str(model)!r}", detach)
     if conversion.calibration is None:
         raise CalibrationMissingError(
             "a conversion balances thresholds on sample data; give an npz archive with --calibration: x [samples, …], and y [samples], the "

@@ -12,7 +12,7 @@ from snnc.graph_file import load_graph
 from snnc.options import OPTIONS_FILE, Options, from_data
 
 
-def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None = None) -> Graph:
+def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None = None, detach: str | None = None) -> Graph:
     """Read a model file.
 
     Parameters
@@ -23,6 +23,10 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
         Seconds a time step, for models in continuous time.
     dialect
         Whose reading of a NIR file to follow.
+    detach
+        Where gradients stop inside neurons, which files do not say. ``"reset"`` (unless given): a neuron's own spike is a constant where
+        it resets the neuron, as in snnTorch. ``"none"``: nowhere, as SpikingJelly has it unless told otherwise. ``"all"``: wherever the
+        neuron itself reads its spike, in resets, adaptation and feedback without a synapse.
 
     Raises
     ------
@@ -44,7 +48,7 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
     if dt is not None or dialect is not None:
         check_discrete(repr(str(file)), dt, dialect, nir=is_nir(file))
     try:
-        return load(file, dt=dt, dialect=dialect or "nir")
+        return load(file, dt=dt, dialect=dialect or "nir", detach=detach)
     except OnnxError:
         if not _is_relu_network(file):
             raise
@@ -59,6 +63,23 @@ def has_seconds(path: str | Path) -> bool:
     from snnc.frontends.load import is_nir
 
     return Path(path).is_file() and is_nir(Path(path))
+
+
+def check_without_rule(what: str, detach: str | None) -> None:
+    """Refuse a rule for where gradients stop, for a model that says so itself.
+
+    Raises
+    ------
+    DetachError
+        There is one.
+    """
+    if detach is None:
+        return
+    from snnc.frontends.onnx.detaching import check_rule
+    from snnc.frontends.onnx.errors import DetachError
+
+    check_rule(detach)
+    raise DetachError(f"detach is {detach!r} (--detach), for model files; {what} says itself where gradients stop; leave it out.")
 
 
 def check_discrete(what: str, dt: object, dialect: str | None, *, nir: bool = False) -> None:

@@ -107,9 +107,10 @@ RULES: Final[Mapping[str, Rule]] = {
         instead="it computes in float32",
     ),
     "dt": Rule("seconds a step, of a NIR file"),
+    "detach": Rule("where gradients stop inside neurons, of a model file"),
     "input_kind": Rule("what the inputs hold"),
 }
-"""By the name in Python. Options of the model (steps, dt, input_kind) are checked against it where it is read."""
+"""By the name in Python. Options of the model (steps, dt, detach, input_kind) are checked against it where it is read."""
 
 
 LOSS_OUTPUT: Final = "The output, the population or the population.port that the loss reads."

@@ -33,6 +33,7 @@ from snnc.backends.prediction import check_labels, prediction_output, scores
 from snnc.backends.ranks import ranks_for
 from snnc.backends.replay import Replay
 from snnc.backends.streams import StreamOptions, check_stream, fit_batches, is_stream
+from snnc.backends.training_notes import warn_of_differences
 from snnc.backends.updates import Updates
 from snnc.backends.weight_entries import set_entries
 from snnc.backends.weights import by_label, by_name, check_finite, load_weights, save_weights
@@ -239,6 +240,7 @@ class Session:
         self._check_open()
         if self.program.loss is None or self.program.optimizer is None:
             raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
+        warn_of_differences(self.program)
         if y is None or is_stream(x, y):
             check_stream(self, x, y, batch, distributed, checkpoints)
             rate = training.learning_rate(self.program.optimizer, learning_rate)

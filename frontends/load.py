@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from snnc.compiler.graph import Graph
+from snnc.frontends.onnx.detaching import DEFAULT, check_rule, sentence, with_rule
 from snnc.frontends.onnx.errors import UnreadableFileError
 from snnc.frontends.onnx.load import load_onnx
 from snnc.frontends.onnx.reader import size_of
@@ -13,7 +14,7 @@ from snnc.frontends.onnx.reader import size_of
 _HDF5: Final = b"\x89HDF\r\n\x1a\n"
 
 
-def load(path: str | Path, *, dt: float | None = None, steps: int | None = None, dialect: str = "nir") -> Graph:
+def load(path: str | Path, *, dt: float | None = None, steps: int | None = None, dialect: str = "nir", detach: str | None = None) -> Graph:
     """Read a model file, told apart by its content.
 
     Parameters
@@ -26,6 +27,8 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
         Number of time steps where the file leaves it open.
     dialect
         Whose reading of a NIR file to follow; see :func:`snnc.frontends.nir.load.load_nir`.
+    detach
+        Where gradients stop inside neurons, which files do not say: one of :data:`snnc.frontends.onnx.detaching.DETACHES`.
 
     Raises
     ------
@@ -33,12 +36,16 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
         The file cannot be read; the message says why.
     """
     path = Path(path)
+    rule = None if detach is None else check_rule(detach)
     if not is_nir(path):
-        return load_onnx(path, dt=dt, steps=steps)
+        return load_onnx(path, dt=dt, steps=steps, detach=rule)
     from snnc.frontends.nir.load import load_nir
 
     graph = load_nir(path, dt=dt, dialect=dialect)
     graph.steps = graph.steps or steps
+    if rule is not None:
+        with_rule(graph, rule)
+    graph.assumptions.extend(sentence(graph, rule or DEFAULT))
     return graph
 
 

@@ -11,6 +11,7 @@ from snnc.commands.common import (
     CalibrationOption,
     ConvertedStepsOption,
     ConvertOption,
+    DetachOption,
     DialectOption,
     DtOption,
     JsonOption,
@@ -31,6 +32,7 @@ def check(
     as_json: JsonOption = False,
     dt: DtOption = None,
     dialect: DialectOption = None,
+    detach: DetachOption = None,
 ) -> None:
     """Show what snnc understands of a model: layers, neurons with their equations, synaptic operations, and what was taken for granted.
 
@@ -45,7 +47,7 @@ def check(
     from snnc.understanding.table import assumption_lines, to_text
 
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps)
-    graph = graph_for(model, conversion, dt=dt, dialect=dialect, input_kind=input_kind, lenient=True)
+    graph = graph_for(model, conversion, dt=dt, dialect=dialect, detach=detach, input_kind=input_kind, lenient=True)
     verify(graph)
     measured = None
     if data is not None:

@@ -13,6 +13,9 @@ ProjectArgument: TypeAlias = Annotated[Path, typer.Argument(help="A folder that 
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else on stdout.")]
 DtOption: TypeAlias = Annotated[float | None, typer.Option("--dt", help="Seconds a time step, for models in continuous time.")]
 DialectOption: TypeAlias = Annotated[str | None, typer.Option("--dialect", help="Whose reading of a NIR file to follow.")]
+DetachOption: TypeAlias = Annotated[
+    str | None, typer.Option("--detach", help="Where gradients stop inside neurons of a file: reset (unless given), none, all.")
+]
 ConvertOption: TypeAlias = Annotated[
     bool, typer.Option("--ann2snn", help="Convert a ReLU network to integrate-and-fire neurons; needs --calibration.")
 ]

@@ -11,6 +11,7 @@ import typer
 from snnc.commands.common import (
     CalibrationOption,
     ConvertOption,
+    DetachOption,
     DialectOption,
     DtOption,
     JsonOption,
@@ -130,6 +131,7 @@ def compile_(
     seed: SeedOption = 0,
     dt: DtOption = None,
     dialect: DialectOption = None,
+    detach: DetachOption = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Delete the trained weights of the project that is replaced; by default they are put aside.")
     ] = False,
@@ -187,7 +189,7 @@ def compile_(
         raise CommandLineError("missing option '-o' / '--output', the folder to write; or --estimate-only; see snnc compile --help.")
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps if ann2snn else None)
     with working("reading"):
-        graph = graph_for(model, conversion, dt=dt, dialect=dialect, input_kind=input_kind, steps=steps)
+        graph = graph_for(model, conversion, dt=dt, dialect=dialect, detach=detach, input_kind=input_kind, steps=steps)
         graph = with_learnable(graph, learnable)
     if dump_after is not None:
         result_json(graph_data(graph, dump_after))

@@ -12,6 +12,7 @@ import typer
 from snnc.commands.common import (
     CalibrationOption,
     ConvertOption,
+    DetachOption,
     DialectOption,
     DtOption,
     JsonOption,
@@ -40,6 +41,7 @@ def convert(
     percentile: PercentileOption = None,
     dt: DtOption = None,
     dialect: DialectOption = None,
+    detach: DetachOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write a model, or a compiled project with its trained weights, as an ONNX or NIR file.
@@ -60,7 +62,7 @@ def convert(
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps if ann2snn else None)
     with working("reading"):
         read_dt = dt if output.suffix.lower() != ".nir" or has_seconds(model) else None
-        graph = graph_for(model, conversion, dt=read_dt, dialect=dialect, steps=steps)
+        graph = graph_for(model, conversion, dt=read_dt, dialect=dialect, detach=detach, steps=steps)
     if steps is not None:
         graph.steps = steps
     with working("writing"):

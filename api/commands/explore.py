@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from snnc.commands.common import DialectOption, DtOption, ModelArgument
+from snnc.commands.common import DetachOption, DialectOption, DtOption, ModelArgument
 from snnc.console import note, result, working
 from snnc.option_table import LOSS_OUTPUT, help_of
 
@@ -43,6 +43,7 @@ def explore(
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw throughput, memory and bound: .html or .svg.")] = None,
     dt: DtOption = None,
     dialect: DialectOption = None,
+    detach: DetachOption = None,
 ) -> None:
     """Predict throughput, memory and bounds of a model over machines, batch sizes and activities, without emitting code.
 
@@ -66,7 +67,9 @@ def explore(
         machines[0] if machines else "gc200", steps, None, loss, optimizer, surrogate, 0, capacity, mode, loss_output=loss_output
     )
     with working("reading"):
-        graph = graph_for(model, ConversionRequest(False, None, None, None), dt=dt, dialect=dialect, input_kind=input_kind, steps=steps)
+        graph = graph_for(
+            model, ConversionRequest(False, None, None, None), dt=dt, dialect=dialect, detach=detach, input_kind=input_kind, steps=steps
+        )
     show: Callable[[str], None] = note if str(json_file) == "-" else result
     points: list[Any] = []
     for point in explore_graph(graph, chosen, machines, batches, activities, strategy=strategy):

@@ -112,6 +112,7 @@ def _fit(session: Session, folder: Path, x: Any, y: Any, settings: Settings, eve
     from snnc.backends.checkpoint import Checkpoints
     from snnc.backends.manifest import TRAINED
     from snnc.backends.ranks import leads
+    from snnc.backends.training_notes import announced
 
     tell = note if as_json else result_now
 
@@ -120,7 +121,7 @@ def _fit(session: Session, folder: Path, x: Any, y: Any, settings: Settings, eve
             tell(f"epoch {epoch.number + 1}: loss {epoch.loss:.4f}, {epoch.seconds:.1f} s")
 
     epochs = 1 if settings.epochs is None else settings.epochs
-    with Progress("training", epochs) as bar:
+    with announced(session.program, note), Progress("training", epochs) as bar:
 
         def show(stage: Stage) -> None:
             bar.update(stage.epoch + stage.batch / stage.batches, f"loss {stage.loss:.4f}")

@@ -30,6 +30,7 @@ from snnc.compiler.graph import (
     StateRef,
 )
 from snnc.compiler.neuron import NeuronModel
+from snnc.frontends.onnx.detaching import Detach
 from snnc.frontends.onnx.equations import draft
 from snnc.frontends.onnx.errors import NotYetError, ReadoutError, StepGraphError
 from snnc.frontends.onnx.grouping import Grouping, channel_bias
@@ -66,6 +67,8 @@ class Plan:
     steps: int | None
     names: set[str]
     visible: set[int]
+    detach: Detach | None
+    """The rule for where gradients stop; None: the file carries marks."""
 
 
 class _Builder:
@@ -160,7 +163,7 @@ class _Builder:
         step, states = self.step, self.plan.states[group]
         members = self.plan.groups.members(group)
         shapes = {step.samples[c] for c in members}
-        made = draft(step, members, states, visible)
+        made = draft(step, members, states, visible, self.plan.detach)
         shapes |= {step.operand_sample(p) for p in made.ports}
         if len(shapes) != 1:
             raise NotYetError(f"elementwise operations that mix the shapes {sorted(map(list, shapes))} are not read yet.")
@@ -183,7 +186,7 @@ class _Builder:
             model = NeuronModel(facts.name, model.inputs, model.states, model.parameters, model.equations, model.outputs)
         shape = step.natural(members[-1])
         parameters, initial = ({k: v.reshape(shape) if v.ndim else v for k, v in values.items()} for values in (parameters, initial))
-        population = Population(model, shape, parameters, initial=initial)
+        population = Population(model, shape, parameters, named.learnable, initial=initial)
         node = self.graph.add(self.fresh("neurons"), population)
         self.traces.extend(traces_of(step, named, node, population))
         self.named[group] = named

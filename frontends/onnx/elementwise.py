@@ -52,6 +52,7 @@ ELEMENTWISE: Final[Mapping[str, Callable[..., Any]]] = {
     "max": np.maximum,
     "gt": lambda a, b: np.greater(a, b).astype(np.float32),
     "ge": lambda a, b: np.greater_equal(a, b).astype(np.float32),
+    "detach": np.asarray,
     "where": lambda c, a, b: np.where(np.asarray(c) != 0, a, b),
 }
 """Name to NumPy function; comparisons give 0 or 1 in float32."""

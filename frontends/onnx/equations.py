@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from snnc.compiler.expression import Assignment, Call, Expression, Number, Symbol, call, symbols, transform
-from snnc.frontends.onnx.node import Array
+from snnc.frontends.onnx.detaching import Detach, detached, hoisted
+from snnc.frontends.onnx.learned import label_of, learned
+from snnc.frontends.onnx.node import Array, Node
 from snnc.frontends.onnx.roll import Const, Operand, Ref
 from snnc.frontends.onnx.states import States
 from snnc.frontends.onnx.step import Step
@@ -19,13 +21,15 @@ class Draft:
     """Equations under placeholder names.
 
     ``c7`` is class 7 in this step, ``p7_1`` its value one step ago, ``q7`` a late value that follows from the states,
-    ``i0`` an input port and ``k0`` one use of a constant. ``alias`` maps classes to others that they equal.
+    ``i0`` an input port and ``k0`` one use of a constant. ``alias`` maps classes to others that they equal, ``labels`` constants that
+    training changes to their names in the module that the file is of.
     """
 
     lines: list[Assignment] = field(default_factory=list)
     ports: list[Operand] = field(default_factory=list)
     constants: dict[str, Array] = field(default_factory=dict)
     alias: dict[int, int] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
 
 
 class Writer:
@@ -52,17 +56,17 @@ class Writer:
     def _operation(self, cls: int, late: bool) -> Expression:
         made = self._step.classes[cls]
         args = [self._operand(cls, o, late) for o in self._step.operands(cls)]
+        args = [call("detach", a) if k in made.cut else a for k, a in enumerate(args)]
         if made.op not in ("gt", "ge"):
             return call(made.op, *args)
         zero = self._value(args[1])
         difference = args[0] if zero is not None and not zero.any() else call("sub", *args)
-        fired = call("spike" if made.op == "gt" else "spike_ge", difference)
-        return call("detach", fired) if late else fired
+        return call("spike" if made.op == "gt" else "spike_ge", difference)
 
     def _operand(self, cls: int, operand: Operand, late: bool) -> Expression:
         match operand:
-            case Const(value):
-                return self._constant(self._step.constant(value, cls))
+            case Const(value, node):
+                return self._constant(self._step.constant(value, cls)) if node is None else self._made(node, cls)
             case Ref(source, delay) if source in self._inside:
                 if late or delay:
                     return self._late(source, delay + late)
@@ -81,6 +85,18 @@ class Writer:
             self._draft.lines.append(Assignment(f"q{source}", self._operation(source, late=True)))
         return Symbol(f"q{source}")
 
+    def _made(self, node: Node, cls: int) -> Expression:
+        """Write a constant as what is computed from the parameters that training changes."""
+        constant = self._step.constant(_value_of(node), cls)
+        if not learned(node):
+            return self._constant(constant)
+        label = label_of(node)
+        if label:
+            symbol = self._constant(constant)
+            self._draft.labels[symbol.name] = label
+            return symbol
+        return call(node.op, *(self._made(operand, cls) for operand in node.inputs))
+
     def _constant(self, value: Array) -> Symbol:
         name = f"k{len(self._draft.constants)}"
         self._draft.constants[name] = value
@@ -95,10 +111,15 @@ class Writer:
         return Symbol(f"i{self._draft.ports.index(operand)}")
 
 
-def draft(step: Step, members: list[int], states: States, visible: set[int]) -> Draft:
-    """Write a group; values that are used once and that no one outside sees are written where they are used."""
+def draft(step: Step, members: list[int], states: States, visible: set[int], detach: Detach | None) -> Draft:
+    """Write a group; values that are used once and that no one outside sees are written where they are used.
+
+    Gradients stop where `detach` says, or where the operands of `step` are cut, if it is None.
+    """
     made = Writer(step, members, states).write()
-    made.lines = _simplify(made.lines, made.constants)
+    if detach is not None:
+        made.lines = detached(made.lines, made.constants, [f"c{c}" for c in states.kept], detach)
+    made.lines = _simplify(made.lines, {k: v for k, v in made.constants.items() if k not in made.labels})
     values = {line.target: line.value for line in made.lines}
     for cls in visible - set(states.kept):
         value = values[f"c{cls}"]
@@ -106,8 +127,13 @@ def draft(step: Step, members: list[int], states: States, visible: set[int]) -> 
             made.alias[cls] = int(value.name[1:])
             value = values[value.name]
     keep = {f"c{made.alias.get(c, c)}" for c in visible} | {f"c{c}" for c in states.kept}
-    made.lines = _inline(_alive(made.lines, keep), keep)
+    made.lines = _inline(hoisted(_alive(made.lines, keep), keep), keep)
     return made
+
+
+def _value_of(node: Node) -> Array:
+    assert node.value is not None, "a constant"
+    return node.value
 
 
 def is_spike(expression: Expression) -> bool:
@@ -145,6 +171,8 @@ def _simplify(lines: list[Assignment], constants: dict[str, Array]) -> list[Assi
 
 
 def _is_late(e: Expression) -> bool:
+    if isinstance(e, Call) and e.function == "detach":
+        return _is_late(e.args[0])
     return isinstance(e, Symbol) and e.name[0] in "pq"
 
 

@@ -153,3 +153,9 @@ class DescriptionError(OnnxError):
     """The network that snnc described in a file has other inputs, outputs or sizes than the file."""
 
     code = "SNNC-E262"
+
+
+class DetachError(OnnxError):
+    """A rule for where gradients stop is not known, or the model says itself where they do."""
+
+    code = "SNNC-E270"

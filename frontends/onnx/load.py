@@ -29,7 +29,9 @@ from snnc.frontends.onnx import (
 from snnc.frontends.onnx.bind import bind
 from snnc.frontends.onnx.broadcasting import broadcast_out
 from snnc.frontends.onnx.described import File, Seen, described
+from snnc.frontends.onnx.detaching import DEFAULT, Detach, sentence, strip
 from snnc.frontends.onnx.errors import (
+    DetachError,
     InitialStateError,
     MalformedGraphError,
     NoTimeError,
@@ -75,6 +77,8 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     **ops_control.HANDLERS,
 }
 """What each ONNX operator does."""
+MARKED: Final[Mapping[str, Handler]] = {**HANDLERS, "Identity": ops_elementwise.marked_identity}
+"""The same, in a file that carries marks of where gradients stop."""
 
 _REPLICAS: Final = 4
 MIN_STEPS: Final = 3
@@ -91,6 +95,9 @@ class _Source:
     inputs: Mapping[str, tuple[int | str, ...]]
     given: Mapping[str, Shape] | None = None
     """Shapes of arrays to read the file for, with a time axis in front of those of a single step; None: any, and check."""
+
+    detach: Detach | None = DEFAULT
+    """The rule for where gradients stop; None: the nodes carry marks."""
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -117,7 +124,9 @@ class _Source:
         return max(_REPLICAS, *longer) if longer else _REPLICAS
 
 
-def load_onnx(path: str | Path, *, dt: float | None = None, steps: int | None = None) -> Graph:
+def load_onnx(
+    path: str | Path, *, dt: float | None = None, steps: int | None = None, detach: Detach | None = None, marked: bool = False
+) -> Graph:
     """Read an ONNX file and return one time step of it as a graph.
 
     Parameters
@@ -128,6 +137,10 @@ def load_onnx(path: str | Path, *, dt: float | None = None, steps: int | None = 
         Not used: ONNX models are in discrete time. Accepted so that all readers are called alike.
     steps
         Number of time steps where the file leaves it open (a single step, or a dynamic time axis).
+    detach
+        Where gradients stop inside neurons, "reset" unless said; see :data:`snnc.frontends.onnx.detaching.DETACHES`.
+    marked
+        The file was exported by snnc with marks of where they stop.
 
     Raises
     ------
@@ -135,13 +148,15 @@ def load_onnx(path: str | Path, *, dt: float | None = None, steps: int | None = 
         The file is wrong, or holds what snnc does not read; the message says which.
     """
     del dt
-    graph = read_onnx(path).graph
+    graph = read_onnx(path, detach=detach, marked=marked).graph
     if graph.steps is None:
         graph.steps = steps
     return graph
 
 
-def read_onnx(path: str | Path, shapes: Mapping[str, Shape] | None = None) -> Imported:
+def read_onnx(
+    path: str | Path, shapes: Mapping[str, Shape] | None = None, *, detach: Detach | None = None, marked: bool = False
+) -> Imported:
     """Read an ONNX file and return its graph with the correspondence between the two.
 
     Parameters
@@ -151,6 +166,8 @@ def read_onnx(path: str | Path, shapes: Mapping[str, Shape] | None = None) -> Im
     shapes
         Shapes of the arrays that the correspondence is wanted for, in the layout of the graph. The file is then read once, for these
         sizes, and neither the check for other sizes nor the last one is made; by default both are.
+    detach, marked
+        See :func:`load_onnx`.
 
     Raises
     ------
@@ -160,8 +177,10 @@ def read_onnx(path: str | Path, shapes: Mapping[str, Shape] | None = None) -> Im
     path = Path(path)
     with refusing(path, "read", "export a single step with its states as inputs and outputs, and report the file"):
         model = read_model(path)
-        source = _Source(path.stem, parse(model.graph, opset_of(model)), _declared(model), shapes)
+        source = _Source(path.stem, parse(model.graph, opset_of(model)), _declared(model), shapes, None if marked else detach or DEFAULT)
         found, doubt = _described(source, *notes_of(model))
+        if found is not None and detach is not None:
+            raise DetachError(f"{path} describes its neurons with where gradients stop; leave out detach={detach!r}.")
         if found is None:
             found = _bound(source)
             found.graph.assumptions.extend(doubt)
@@ -249,7 +268,7 @@ def _recover(source: _Source, sizes: Mapping[str, int], dynamic: Mapping[str, in
 
 
 def _run(source: _Source, pool: Pool, inputs: Mapping[str, Node], step: int | None = None) -> dict[str, Node]:
-    results = Run(pool, HANDLERS, step).graph(source.graph, dict(inputs))
+    results = Run(pool, HANDLERS if source.detach else MARKED, step).graph(source.graph, dict(inputs))
     found: dict[str, Node] = {}
     for name, value in zip(source.graph.outputs, results, strict=True):
         if not isinstance(value, Node):
@@ -355,6 +374,7 @@ def _finish(
 ) -> Imported:
     """Write the recovered classes as a graph and compare it with the file, whose `outputs` are nodes (None: rows of a single step)."""
     roller, results = rolled
+    strip(roller.classes)
     moved = retime(roller.classes, [r.value for r in results], aligned=roller.reading == "aligned")
     results = [replace(r, value=v) for r, v in zip(results, moved, strict=True)]
     if any(r.readout != "all" for r in results):
@@ -372,6 +392,8 @@ def _finish(
         )
     graph, found = built.graph, Imported(built.graph, built.traces, Inputs(axes, shapes, line.steps), pool)
     graph.assumptions.extend(assumptions(graph))
+    if source.detach is not None:
+        graph.assumptions.extend(sentence(graph, source.detach))
     if source.given is not None:
         return found
     wanted = [Wanted(r.name, outputs[r.name] if outputs else None, r.rows, r.time_axis) for r in results]
@@ -382,7 +404,7 @@ def _finish(
 def _settled(source: _Source, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str]) -> Built:
     step = rearranged(broadcast_out(step))
     check_operations(step)
-    return settle(source.title, step, shapes, steps, names)
+    return settle(source.title, step, shapes, steps, names, source.detach)
 
 
 def _unbatched(

@@ -24,6 +24,7 @@ class Named:
     outputs: Mapping[int, str]
     parameters: Mapping[str, Array]
     ports: tuple[str, ...]
+    learnable: frozenset[str] = frozenset()
 
 
 def name(made: Draft, states: States, visible: set[int]) -> Named:
@@ -42,10 +43,12 @@ def name(made: Draft, states: States, visible: set[int]) -> Named:
         seen = line.target[0] == "c" and int(line.target[1:]) in visible
         base = ("s" if seen or line.target[0] == "c" else "z") if is_spike(line.value) else ("y" if seen else "u")
         final[line.target] = Symbol(_free(base, taken))
-    parameters = _parameters(made, state_names, fires, final, taken)
+    learned = _learned(made, final, taken)
+    parameters = _parameters(made, state_names, fires, final, taken, learned)
     lines = _ordered(made, states, state_names, deep, final, taken)
     outputs = {c: _text(final[f"c{made.alias.get(c, c)}"]) for c in whole}
-    return Named(tuple(lines), state_names, deep, outputs, parameters, tuple(_text(final[f"i{k}"]) for k in range(len(made.ports))))
+    ports = tuple(_text(final[f"i{k}"]) for k in range(len(made.ports)))
+    return Named(tuple(lines), state_names, deep, outputs, parameters, ports, frozenset(learned))
 
 
 def _text(symbol: Expression) -> str:
@@ -105,8 +108,28 @@ def _states(made: Draft, states: States, fires: Mapping[str, Expression], visibl
     return names
 
 
+def _learned(made: Draft, final: dict[str, Expression], taken: set[str]) -> dict[str, Array]:
+    """Name the parameters that training changes as the module does, each once, however often it is used."""
+    found: dict[str, Array] = {}
+    names: dict[str, str] = {}
+    used = {s for line in made.lines for s in symbols(line.value)}
+    for k, label in made.labels.items():
+        if k not in used:
+            continue
+        if label not in names:
+            names[label] = _free(label.rpartition(".")[2], taken)
+        found.setdefault(names[label], made.constants[k])
+        final[k] = Symbol(names[label])
+    return found
+
+
 def _parameters(
-    made: Draft, states: Mapping[int, str], fires: Mapping[str, Expression], final: dict[str, Expression], taken: set[str]
+    made: Draft,
+    states: Mapping[int, str],
+    fires: Mapping[str, Expression],
+    final: dict[str, Expression],
+    taken: set[str],
+    learned: Mapping[str, Array],
 ) -> dict[str, Array]:
     roles: dict[str, str] = {}
     for target, call in occurrences(made.lines):
@@ -118,6 +141,8 @@ def _parameters(
     thresholds = [made.constants[k] for k, r in roles.items() if r == "threshold"]
     found: dict[str, Array] = {}
     for k, value in made.constants.items():
+        if k in made.labels:
+            continue
         role = roles.get(k, "")
         if role == "reset" and any(same(value, t) for t in thresholds):
             role = "threshold"
@@ -131,7 +156,7 @@ def _parameters(
             found[match] = value
         final[k] = Symbol(match)
     used = {s for line in made.lines for s in symbols(substitute(line.value, final))}
-    return {n: v for n, v in found.items() if n in used}
+    return {n: v for n, v in {**found, **learned}.items() if n in used}
 
 
 def _role(call: Call, position: int, target: str, states: Mapping[int, str], fires: Mapping[str, Expression], made: Draft) -> str:
@@ -142,6 +167,8 @@ def _role(call: Call, position: int, target: str, states: Mapping[int, str], fir
     if call.function != "mul":
         return ""
     other = call.args[1 - position]
+    while isinstance(other, Call) and other.function == "detach":
+        other = other.args[0]
     factors = set(_factors(other))
     for cls, state in states.items():
         if f"p{cls}_1" in factors:

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 import onnx
 
+from snnc.frontends.onnx.detaching import MARK, PARAMETER
 from snnc.frontends.onnx.elementwise import elementwise
 from snnc.frontends.onnx.errors import MalformedGraphError, UnsupportedOperatorError
 from snnc.frontends.onnx.flatten import Call, Handler, Value
@@ -109,6 +110,17 @@ def _identity(call: Call) -> list[Value]:
     return [call.arguments[0]]
 
 
+def marked_identity(call: Call) -> list[Value]:
+    """Identity of a file that carries marks: it may stop the gradient, or name what training changes."""
+    name = call.operation.name
+    if name.startswith(MARK):
+        return [elementwise(call.pool, "detach", call.node(0))]
+    x = call.node(0)
+    if name.startswith(PARAMETER) and x.value is not None:
+        return [call.pool.make("parameter", (x,), x.shape, (name.removeprefix(PARAMETER),), x.value)]
+    return [x]
+
+
 def _cast(call: Call) -> list[Value]:
     x = call.node(0)
     if call.operation.op == "CastLike":
@@ -119,7 +131,7 @@ def _cast(call: Call) -> list[Value]:
     if x.value is not None:
         same = x.value.dtype == target or (target.kind == "f" and x.value.dtype.kind == "f")
         return [x if same else call.pool.const(x.value.astype(target))]
-    if target.kind != "f" and x.op not in ("gt", "ge", "reshape", "slice", "mul", "max", "sub"):
+    if target.kind != "f" and x.op not in ("gt", "ge", "reshape", "slice", "mul", "max", "sub", "detach"):
         raise UnsupportedOperatorError(f"{call.where}: it rounds values of the network to {target}; snnc computes in float32.")
     return [x]
 

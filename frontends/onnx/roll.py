@@ -29,9 +29,10 @@ _COMMUTATIVE: Final = frozenset({"add", "mul", "min", "max"})
 
 @dataclass(frozen=True, eq=False)
 class Const:
-    """A parameter: the same constant at every step."""
+    """A parameter: the same constant at every step, and the node that computes it."""
 
     value: Array
+    source: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ class StepClass:
     initial: dict[int, list[Node]] = field(default_factory=dict)
     static: bool = False
     swapped: set[int] = field(default_factory=set)
+    cut: frozenset[int] = frozenset()
+    """Operands that gradients do not pass; see :mod:`snnc.frontends.onnx.detaching`."""
 
     def inputs(self, t: int) -> tuple[Node, ...]:
         """Return the operands of step `t` in the order of the class."""
@@ -176,7 +179,7 @@ class Roller:
                 )
         if value is None:
             raise AssertionError
-        return Const(value)
+        return Const(value, steps[times[-1]])
 
     def _static(self, node: Node) -> Operand:
         if node.op == "input":

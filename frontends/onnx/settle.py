@@ -10,6 +10,7 @@ from typing import Final
 
 from snnc.compiler.graph import Shape
 from snnc.frontends.onnx.build import Plan, build, visible_classes
+from snnc.frontends.onnx.detaching import Detach
 from snnc.frontends.onnx.errors import InitialStateError, StepGraphError
 from snnc.frontends.onnx.grouping import grouping
 from snnc.frontends.onnx.initial import find_start
@@ -25,7 +26,7 @@ _MAX_SEARCHES: Final = 2
 _REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "pick"})
 
 
-def settle(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str]) -> Built:
+def settle(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str], detach: Detach | None) -> Built:
     """Return the graph of a step.
 
     A matrix product of late values is tried as it stands (the delay is in front of it, so that it sees zeros before step
@@ -40,15 +41,15 @@ def settle(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | Non
         The populations need one another in the same step.
     """
     try:
-        return _settled(title, step, shapes, steps, names)
+        return _settled(title, step, shapes, steps, names, detach)
     except StepGraphError:
         later = postponed(step)
         if later is None:
             raise
-        return _settled(title, later, shapes, steps, names)
+        return _settled(title, later, shapes, steps, names, detach)
 
 
-def _settled(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str]) -> Built:
+def _settled(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str], detach: Detach | None) -> Built:
     failure: InitialStateError | None = None
     step = _products_late(step)
     trials = [(t, False) for t in _trials(step)]
@@ -61,7 +62,7 @@ def _settled(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | N
         except InitialStateError as error:
             failure = failure or error
             continue
-        return build(Plan(title, trial, groups, states, start, shapes, steps, names, visible))
+        return build(Plan(title, trial, groups, states, start, shapes, steps, names, visible, detach))
     raise failure or InitialStateError("no initial state explains the file's first steps.")
 
 

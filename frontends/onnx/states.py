@@ -7,11 +7,12 @@ common source, that source is kept instead of them; so is the membrane that a fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from snnc.frontends.onnx.grouping import Grouping
+from snnc.frontends.onnx.learned import learned
 from snnc.frontends.onnx.roll import Const, Ref
 from snnc.frontends.onnx.step import Step
 
@@ -27,10 +28,39 @@ class States:
 
 
 def states_of(step: Step, groups: Grouping, group: int, visible: set[int]) -> States:
-    """Choose the states of a group."""
+    """Choose the states of a group.
+
+    A late value that follows from the states by a parameter that training changes is a state, too, where gradients pass it: computed from
+    the initial states, it would give the parameter a gradient before the first step.
+    """
     members = groups.members(group)
+    operands = [(step.classes[c], k, o) for c in members for k, o in enumerate(step.operands(c))]
+    passed = {o.cls for made, k, o in operands if isinstance(o, Ref) and o.delay and k not in made.cut}
+    own: set[int] = set()
+    while True:
+        found = _chosen(step, members, visible, own)
+        more = {c for c in found.computed & passed if _by_learned(step, set(members), c, found.kept)} - own
+        if not more:
+            return found
+        own |= more
+
+
+def _by_learned(step: Step, inside: set[int], cls: int, kept: Mapping[int, int]) -> bool:
+    """Tell whether `cls` follows from the `kept` values of its own step by a parameter that training changes."""
+    stack, seen = [cls], {cls}
+    while stack:
+        for operand in step.operands(stack.pop()):
+            if isinstance(operand, Const) and operand.source is not None and learned(operand.source):
+                return True
+            if isinstance(operand, Ref) and not operand.delay and operand.cls in inside and operand.cls not in {*seen, *kept}:
+                seen.add(operand.cls)
+                stack.append(operand.cls)
+    return False
+
+
+def _chosen(step: Step, members: list[int], visible: set[int], own: set[int]) -> States:
     late = _late(step, members)
-    forced = {c for c in late if _given(step, c)}
+    forced = {c for c in late if _given(step, c) or c in own}
     kept = dict(late)
     computed: set[int] = set()
     _drop(step, members, kept, computed, forced)

@@ -111,3 +111,9 @@ class UnknownFormError(OnnxWriteError):
     """An ONNX file is asked for in a form that snnc does not write."""
 
     code = "SNNC-E261"
+
+
+class TorchHookError(OnnxWriteError):
+    """A hook of a PyTorch module changes a gradient in a way that snnc does not follow."""
+
+    code = "SNNC-E271"

@@ -22,7 +22,8 @@ from snnc.frontends.torch_modules.own_operators import written_out
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 EXPORTERS: Final = ("TorchScript", "dynamo")
 """PyTorch's, in the order in which they are tried: the first is ten times as fast."""
-_OPSET: Final = {"TorchScript": 17, "dynamo": 18}
+OPSET: Final = 17
+_OPSET: Final = {"TorchScript": OPSET, "dynamo": 18}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,8 @@ def export(call: Call, file: Path) -> None:
         for name in call.exporters:
             dynamo = name == "dynamo"
             try:
-                with torch.no_grad(), _quiet(), nullcontext() if dynamo else written_out():
+                # a change of the gradient's mode inside is more than the newer exporter takes
+                with torch.set_grad_enabled(dynamo), _quiet(), nullcontext() if dynamo else written_out():
                     _call_exporter(torch, copy.deepcopy(call.module), call.arguments, file, names, dynamo, _OPSET[name])
             except Exception as error:  # exporters raise whatever they meet
                 failures.append(f"{name}: {first_line(error)}")
@@ -169,7 +171,9 @@ def _call_exporter(
 ) -> None:
     options: dict[str, Any] = {"input_names": names[0], "output_names": names[1], "opset_version": opset, "dynamo": dynamo}
     if dynamo:
-        options["verbose"] = False
+        from snnc.frontends.torch_modules.marking import translations  # which needs this module
+
+        options |= {"verbose": False, "custom_translation_table": translations(torch)}
     else:
         options["training"] = torch.onnx.TrainingMode.PRESERVE
     torch.onnx.export(module, arguments, str(file), **options)

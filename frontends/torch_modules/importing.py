@@ -15,9 +15,12 @@ from snnc.frontends.onnx.errors import OnnxError
 from snnc.frontends.onnx.load import load_onnx
 from snnc.frontends.onnx_writer.errors import TorchModuleError
 from snnc.frontends.torch_modules.exporting import EXPORTERS, Call, argument_names, export, require_torch
+from snnc.frontends.torch_modules.held import hold_back
+from snnc.frontends.torch_modules.marking import write_marks
 from snnc.frontends.torch_modules.naming import learnable_as_in, named_after
+from snnc.frontends.torch_modules.notices import notices
 from snnc.frontends.torch_modules.own_operators import has_own_operators
-from snnc.frontends.torch_modules.states import how_it_runs, lost_detach, own_copy, sequence_module, short
+from snnc.frontends.torch_modules.states import how_it_runs, let_gradients_pass, own_copy, sequence_module, short
 
 SLOW: Final = 20.0
 """Seconds from which on an export is said to be slow."""
@@ -87,6 +90,7 @@ def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None) -> Gra
         arguments = short(arguments)
     else:
         _advise_short(torch, arguments)
+    without = let_gradients_pass(own, found, arguments)
     names, leaves = tuple(argument_names(module, arguments)), tuple(torch.utils._pytree.tree_leaves(arguments))
     began = time.monotonic()
 
@@ -94,7 +98,8 @@ def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None) -> Gra
         with temporary_folder() as folder:
             file = Path(folder) / f"{title}.onnx"
             export(Call(sequence_module(part, found, arguments), title, leaves, names, exporters), file)
-            return load_onnx(file, steps=steps)
+            write_marks(file)
+            return load_onnx(file, steps=steps, marked=True)
 
     def read(part: Any) -> Graph:
         try:
@@ -109,8 +114,11 @@ def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None) -> Gra
 
     graph = named_after(read(own), own, read)
     learnable_as_in(graph, module)
-    if note := lost_detach(module):
-        graph.assumptions.append(note)
+    hold_back(graph, module)
+    graph.assumptions.extend(
+        f"SNNC-W271: the output of {name!r} carries no gradient in the module; what is in front of it does not learn." for name in without
+    )
+    graph.assumptions.extend(notices(graph, module))
     _say_slow(time.monotonic() - began)
     return graph
 

@@ -22,15 +22,16 @@ def written_out() -> Iterator[None]:
 
     class WrittenOut(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            reference = _reference(getattr(func, "namespace", ""), func)
+            reference = reference_of(func)
             return (reference or func)(*args, **(kwargs or {}))
 
     with WrittenOut():
         yield
 
 
-def _reference(namespace: str, operator: Any) -> Callable[..., Any] | None:
+def reference_of(operator: Any) -> Callable[..., Any] | None:
     """The code of an operator ``sj_NAME::forward``; None where SpikingJelly has none."""
+    namespace = getattr(operator, "namespace", "")
     if not namespace.startswith(PREFIX) or getattr(operator, "_opname", "") != "forward":
         return None
     for name in (namespace.removeprefix(PREFIX), f"{namespace.removeprefix(PREFIX)}_"):

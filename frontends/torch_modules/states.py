@@ -13,10 +13,12 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from snnc.frontends.onnx_writer.errors import HiddenStateExampleError, StateLostError, TorchExportError
 from snnc.frontends.torch_modules.exporting import first_line, require_torch
+from snnc.frontends.torch_modules.marking import marking, needing_gradients
 
 STEPS: Final = 5
 """Steps that a module of one step is exported for: enough to see how a step repeats."""
@@ -43,14 +45,6 @@ def put_to_rest(module: Any) -> None:
             part.reset()
         elif _is_snntorch(part) and hasattr(part, "reset_mem"):
             part.reset_mem()
-
-
-def lost_detach(module: Any) -> str:
-    """Return a sentence about gradients that the module stops at its resets and the exporters do not keep; "" where there are none."""
-    named = [name for name, part in module.named_modules() if hasattr(part, "_memories") and getattr(part, "detach_reset", False)]
-    if not named:
-        return ""
-    return f"detach_reset of {', '.join(named)} is not in what PyTorch exports: gradients flow through these resets."
 
 
 @dataclass(frozen=True)
@@ -185,8 +179,10 @@ def sequence_module(module: Any, found: Found, arguments: tuple[Any, ...]) -> An
 
         def forward(self, *leaves: Any) -> Any:
             put_to_rest(self.module)
+            leaves = needing_gradients(leaves)
             given = tree.tree_unflatten(list(leaves), structure)
-            whole = _each_step(torch, self.module, given, found) if found.each else self.module(*given)
+            with marking(self.module, leaves):
+                whole = _each_step(torch, self.module, given, found) if found.each else self.module(*given)
             flat = tuple(leaf for leaf in tree.tree_leaves(whole) if isinstance(leaf, torch.Tensor))
             return flat if len(flat) > 1 else flat[0]
 
@@ -203,6 +199,44 @@ def _each_step(torch: Any, module: Any, arguments: tuple[Any, ...], found: Found
             result = module(*step)
         results.append(result)
     return torch.utils._pytree.tree_map(lambda *steps: torch.stack(steps), *results)
+
+
+def let_gradients_pass(module: Any, found: Found, arguments: tuple[Any, ...]) -> list[str]:
+    """Put neurons whose spikes carry a gradient only while they train into that mode, in place; return the others without one.
+
+    Some of SpikingJelly's neurons leave out their surrogate after ``eval()``, which changes no value.
+    """
+    cut = _cut_units(module, found, arguments)
+    for part in cut.values():
+        part.training = True
+    return list(_cut_units(module, found, arguments)) if cut else []
+
+
+def _cut_units(module: Any, found: Found, arguments: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the neurons, by name, whose output needs no gradient although their input does."""
+    torch = require_torch()
+    tree = torch.utils._pytree
+    cut: dict[str, Any] = {}
+
+    def needs(values: Any) -> bool:
+        return any(isinstance(v, torch.Tensor) and v.requires_grad for v in tree.tree_leaves(values))
+
+    def look(name: str, part: Any, given: Any, put_out: Any) -> None:
+        if needs(given) and not needs(put_out):
+            cut[name] = part
+
+    hooks = [p.register_forward_hook(partial(look, n)) for n, p in module.named_modules() if hasattr(p, "_memories") or _is_unit(p)]
+    leaves, structure = tree.tree_flatten(arguments)
+    given = tree.tree_unflatten(list(needing_gradients(tuple(leaves))), structure)
+    try:
+        with warnings.catch_warnings(), torch.enable_grad():
+            warnings.simplefilter("ignore")
+            _each_step(torch, module, given, found) if found.each else module(*given)
+    finally:
+        for hook in hooks:
+            hook.remove()
+        put_to_rest(module)
+    return cut
 
 
 def short(arguments: tuple[Any, ...]) -> tuple[Any, ...]:

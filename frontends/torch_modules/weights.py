@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from snnc.compiler.graph import Array, Graph
+from snnc.compiler.step_operations import SparseProduct
+from snnc.compiler.step_program import StepProgram
 from snnc.frontends.onnx_writer.errors import AmbiguousWeightError, TorchModuleError, UnmatchedWeightError
 from snnc.frontends.torch_modules.batchnorm import unfolded
 from snnc.frontends.torch_modules.exporting import require_torch
@@ -69,10 +71,25 @@ def _weights(trained: Any, graph: Graph | None) -> tuple[dict[str, Array], dict[
             return values, {}
         from snnc.compiler.lower import lower
 
-        return values, {p.label: p.value for p in lower(graph).parameters.values()}
+        program = lower(graph)
+        return _whole(program, values), _whole(program, {p.label: p.value for p in program.parameters.values()})
     if not hasattr(trained, "state_dict") or not hasattr(trained, "program"):
         raise TorchModuleError(f"{type(trained).__name__} holds no weights of snnc; give a session or its state_dict().")
-    return trained.state_dict(), {p.label: p.value for p in trained.program.parameters.values()}
+    program = trained.program
+    return _whole(program, trained.state_dict()), _whole(program, {p.label: p.value for p in program.parameters.values()})
+
+
+def _whole(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:
+    """Return values with the zeros of sparse weights, which modules hold."""
+    found = dict(values)
+    for operation in program.forward:
+        if isinstance(operation, SparseProduct):
+            label, pattern = program.parameters[operation.weight].label, operation.pattern
+            if label in found:
+                dense = np.zeros(pattern.shape, found[label].dtype)
+                dense[pattern.rows, pattern.indices] = found[label]
+                found[label] = dense
+    return found
 
 
 def _places(module: Any, values: Mapping[str, Array], originals: Mapping[str, Array]) -> dict[str, Array]:

@@ -99,6 +99,7 @@ CELLS = {
     "threads": [Cell(3, lambda m: m.opened[0], 3)],
     "precision": [Cell("bfloat16", emitted), Cell("float16", emitted)],
     "dt": [Cell(2e-3, lambda m: m.files, model=nir)],
+    "detach": [Cell("none", lambda m: m.files, model=nir)],
     "input_kind": [Cell("values", lambda m: [i.kind for i in m.program.inputs], ["values"])],
 }
 """What each option of :func:`snnc.compile` does; a new option has to have its cell here and its rule in ``snnc.option_table``."""

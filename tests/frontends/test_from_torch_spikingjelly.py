@@ -120,11 +120,6 @@ def test_states_inside_a_module_stay_as_they_are():
         np.testing.assert_array_equal(session.run(sequences())["output"], run(net.eval(), sequences()))
 
 
-def test_a_detached_reset_is_said_to_be_lost():
-    graph = snnc.from_torch(dense(neuron.LIFNode(detach_reset=True)), torch.zeros(5, 1, INPUTS))
-    assert "detach_reset of 1 is not in what PyTorch exports: gradients flow through these resets." in graph.assumptions
-
-
 def test_a_time_constant_out_of_range_is_refused():
     net = dense(neuron.ParametricLIFNode(init_tau=3.0))
     graph = snnc.from_torch(net, torch.zeros(5, 1, INPUTS))

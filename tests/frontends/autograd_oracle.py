@@ -1,0 +1,98 @@
+"""Gradients of an imported module beside those of its own autograd: inputs, weights and neurons' parameters."""
+
+import numpy as np
+from frameworks import torch
+
+from snnc.backends.cpu.adjoint import GivenAdjoint, with_input_gradients
+from snnc.backends.reference.backward import run_backward
+from snnc.backends.reference.engine import ReferenceEngine
+from snnc.compiler.graph import Output
+from snnc.compiler.lower import lower
+from snnc.compiler.optimizers import SGD
+from snnc.compiler.surrogates import parse_surrogate
+from snnc.frontends.torch_modules.forms import FUNCTIONS, forms
+from snnc.frontends.torch_modules.naming import arrays
+from snnc.frontends.torch_modules.weights import _whole
+
+CLOSE = 1e-4
+"""The largest difference beside the largest gradient of the same tensor."""
+CANCELLED = 0.03
+"""Gradients this much smaller than the network's largest are sums that cancel, which float32 knows less well."""
+
+
+def of_framework(run, module, x, weights):
+    """Return the output of a module, and gradients of ``sum(weights * output)`` by its own autograd, that of the input under ""."""
+    inputs = torch.from_numpy(x).requires_grad_()
+    module.zero_grad(set_to_none=True)
+    found = run(module, inputs)
+    (found * torch.from_numpy(weights)).sum().backward()
+    gradients = {n: p.grad.numpy().copy() for n, p in module.named_parameters() if p.grad is not None}
+    return found.detach().numpy(), {"": inputs.grad.numpy(), **gradients}
+
+
+def of_snnc(graph, x, weights, surrogate):
+    """Return the same of a graph on the reference backend, in float64; gradients are under the labels of parameters."""
+    relayed, relays = with_input_gradients(graph)
+    output = next(name for name, _ in graph.of_type(Output))
+    program = lower(relayed, loss=GivenAdjoint(tuple(relays.values())), loss_output=output, optimizer=SGD(0.0), surrogate=surrogate)
+    engine = ReferenceEngine(program, np.float64)
+    given = {program.inputs[0].id: x}
+    memory = engine._run(given, {})
+    record = program.outputs[0].record
+    found = memory[record].reshape(weights.shape)
+    memory[f"d_{record}"][:] = weights.reshape(memory[record].shape)
+    relay = next(p.id for p in program.populations if p.label in relays.values())
+    steps = []
+    for t in reversed(range(memory.steps)):
+        for operation in program.backward:
+            run_backward(operation, memory, t)
+        steps.append(memory[f"d_{relay}_i0"].copy())
+    gradients = {p.label: memory[f"d_{name}"] for name, p in program.parameters.items() if f"d_{name}" in program.buffers}
+    return found, {"": np.stack(steps[::-1]).reshape(x.shape), **_whole(program, gradients)}
+
+
+def assert_same_gradients(module, graph, run, x, surrogate, seed=1):
+    """Compare every gradient that autograd gives: of the input, of weights, and of neurons' parameters."""
+    surrogate = parse_surrogate(surrogate) if isinstance(surrogate, str) else surrogate
+    with torch.no_grad():
+        shape = run(module, torch.from_numpy(x)).shape
+    weights = np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+    wanted, theirs = of_framework(run, module, x, weights)
+    found, ours = of_snnc(graph, x, weights, surrogate)
+    assert np.ptp(wanted) > 0
+    np.testing.assert_allclose(found, wanted, atol=1e-4, rtol=1e-4)
+    tensors = arrays(module)
+    program = lower(graph)
+    values = _whole(program, {p.label: p.value for p in program.parameters.values()})
+    largest = max(np.abs(gradient).max() for gradient in theirs.values())
+    for name, gradient in theirs.items():
+        mine = ours[""] if not name else _of(name, tensors[name], values, ours)
+        scale = max(np.abs(gradient).max(), CANCELLED * largest)
+        if mine is None:
+            assert not gradient.any(), f"{name} learns in the module only: {gradient}"
+            continue
+        gap = np.abs(mine.reshape(gradient.shape) - gradient).max()
+        assert gap <= CLOSE * max(scale, 1e-6), f"gradient of {name or 'the input'}: {gap / max(scale, 1e-30):.3g} off\n{mine}\n{gradient}"
+    assert np.abs(theirs[""]).max() > 0
+
+
+def _of(name, tensor, values, ours):
+    """Return our gradient of the tensor `name` of the module, by the chain rule where the network holds a function of it."""
+    found = [
+        (label, form)
+        for label, value in values.items()
+        if label in ours
+        for form in forms(name, tensor, value, value)
+        if label == name or label.rpartition(".")[2] in (form.parameter, "weight", "bias")
+    ]
+    exact = [(label, form) for label, form in found if label == name or label == f"{form.owner}.{form.parameter}"] or found
+    if not exact:
+        return None
+    label, form = exact[0]
+    gradient = ours[label]
+    if form.function:
+        forward = FUNCTIONS[form.function][0]
+        step = 1e-6
+        slope = (forward(tensor.astype(np.float64) + step) - forward(tensor.astype(np.float64) - step)) / (2 * step)
+        gradient = gradient * slope
+    return (gradient.T if form.transposed else gradient).reshape(tensor.shape)
