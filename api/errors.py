@@ -23,6 +23,12 @@ class PickledArrayError(SnncError):
     code = "SNNC-E522"
 
 
+class ArraySizeError(SnncError):
+    """An array of a data file declares another size than the file holds."""
+
+    code = "SNNC-E441"
+
+
 class MissingArrayError(SnncError):
     """A data file lacks an array that the model or the command needs."""
 

@@ -126,7 +126,7 @@ def _compared(other: Other, target: str, tolerance: float, seed: int, project: P
         ours = {} if project is not None else _run(other.graph, other.arrays, target, seed)
     if project is not None:
         with session_for(project, other.arrays) as session:
-            ours |= session.run(*arrays_for(session, dict(other.arrays)))
+            ours |= session.run(*arrays_for(session, other.arrays))
     outputs = tuple(compare(name, op, ours[name], other.outputs[name], tolerance) for name, op in other.graph.of_type(Output))
     found = {(o.population, o.port): compare_port(o, ours[names[o.population, o.port]], tolerance) for o in other.hidden}
     layers = []
@@ -136,7 +136,7 @@ def _compared(other: Other, target: str, tolerance: float, seed: int, project: P
         missing = tuple(p.port for p in all_ports(other.graph) if p.population == name and (name, p.port) not in found)
         spikes, states = (tuple(p for p in own if p.fires is fires) for fires in (True, False))
         layers.append(LayerComparison(name, population.model.name, source_of(of_layer), spikes, states, missing))
-    shapes = {name: tuple(np.shape(array)) for name, array in other.arrays.items()}
+    shapes = {name: tuple(np.shape(other.arrays[name])) for name in other.arrays if name in _known(other.graph)}
     return Verification(target, other.name, shapes, other.stepwise, tuple(layers), outputs, note)
 
 
@@ -145,6 +145,10 @@ def _run(graph: Graph, arrays: Mapping[str, Array], target: str, seed: int) -> d
     options = Options(target=target, batch=min(batch, MOST_SAMPLES), seed=seed)
     if target != REFERENCE or graph.steps is None:
         options = replace(options, steps=graph.steps or steps)
-    known = {name for name, _ in graph.of_type(Input)} | {*graph.state_inputs, *wholes(graph.state_inputs), *graph.idle_inputs}
     with open_graph(graph, options) as session:
-        return session.run(*arrays_for(session, {name: np.asarray(a) for name, a in arrays.items() if name in known}))
+        return session.run(*arrays_for(session, {name: np.asarray(arrays[name]) for name in arrays if name in _known(graph)}))
+
+
+def _known(graph: Graph) -> set[str]:
+    """Names of the arrays that a network takes."""
+    return {name for name, _ in graph.of_type(Input)} | {*graph.state_inputs, *wholes(graph.state_inputs), *graph.idle_inputs}
