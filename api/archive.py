@@ -93,8 +93,8 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         found = _Member(info, shape, dtype)
         if found.bytes != held:
             raise ArraySizeError(
-                f"the array {name!r} of {str(self._path)!r} declares the shape {_short(shape)} of {dtype}, {found.bytes:,} bytes, and holds "
-                f"{held:,}; write the archive again."
+                f"the array {name!r} of {str(self._path)!r} declares the shape {_short(shape)} of {dtype}, {found.bytes:,} bytes, and "
+                f"holds {held:,}; write the archive again."
             )
         return found
 
@@ -113,8 +113,8 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         if member.bytes > there:
             raise MemoryShortError(
-                f"the array {name!r} of {str(self._path)!r} has the shape {_short(member.shape)} of {member.dtype}, {member.bytes:,} bytes, "
-                f"and this machine {there:,}; give fewer samples or steps."
+                f"the array {name!r} of {str(self._path)!r} has the shape {_short(member.shape)} of {member.dtype}, {member.bytes:,} "
+                f"bytes, and this machine {there:,}; give fewer samples or steps."
             )
         with self._open() as archive, archive.open(member.info) as stream:
             return np.lib.format.read_array(stream, allow_pickle=False)
