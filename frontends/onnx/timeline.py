@@ -11,7 +11,7 @@ from typing import Final
 from snnc.frontends.onnx import shaping
 from snnc.frontends.onnx.elementwise import ELEMENTWISE
 from snnc.frontends.onnx.errors import TimeMixingError, TooLargeError
-from snnc.frontends.onnx.node import MAX_TRIPS, Node, Pool, Shape, check_size
+from snnc.frontends.onnx.node import MAX_CONSTANT, MAX_TRIPS, Node, Pool, Shape, check_size
 
 _MAX_DEPTH: Final = 100
 
@@ -86,7 +86,7 @@ def check_extent(shapes: Mapping[str, Shape], axes: Mapping[str, int]) -> None:
                 f"the input '{name}' of shape {list(shape)} has {steps:,} time steps; at most {MAX_TRIPS:,} are unrolled. Export fewer "
                 "steps, or a single step with its states as inputs and outputs."
             )
-        check_size(tuple(n for a, n in enumerate(shape) if a != axis), f"a step of the input '{name}'")
+        check_size(tuple(n for a, n in enumerate(shape) if a != axis), f"a step of the input '{name}'", MAX_CONSTANT)
 
 
 def alive_from(outputs: list[Node]) -> set[int]:
