@@ -29,6 +29,30 @@ class ArraySizeError(SnncError):
     code = "SNNC-E441"
 
 
+class DamagedProjectError(SnncError):
+    """A file of a project is not as it was compiled: damaged, or exchanged."""
+
+    code = "SNNC-E442"
+
+
+class UnsafeProjectError(SnncError):
+    """Another user can change a project whose program was to be executed."""
+
+    code = "SNNC-E443"
+
+
+class ChangedSourcesError(SnncError):
+    """The sources of a project are not those that snnc emits for its model."""
+
+    code = "SNNC-E444"
+
+
+class UntrustedProjectError(SnncError):
+    """Somebody else compiled the project whose program was to be executed."""
+
+    code = "SNNC-E445"
+
+
 class MissingArrayError(SnncError):
     """A data file lacks an array that the model or the command needs."""
 

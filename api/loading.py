@@ -110,6 +110,9 @@ def load_project(folder: str | Path) -> tuple[Graph, Options]:
     where = Path(folder)
     if not is_project(where):
         raise ProjectFolderError(f"{str(where)!r} is no project of snnc; make one with: snnc compile MODEL -o {where}")
+    from snnc.trusting import check_data
+
+    check_data(where)
     try:
         chosen = from_data(json.loads((where / OPTIONS_FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -37,7 +37,7 @@ def cache_dir() -> Path:
     folder = cache_folder()
     with keeping(folder):
         if not folder.is_dir():
-            _make(folder)
+            make_private(folder)
         _check(folder)
     return folder
 
@@ -65,8 +65,8 @@ def cache_folder() -> Path:
         ) from None
 
 
-def _make(folder: Path) -> None:
-    """Make the folder, and those above it that are missing, whatever the umask is."""
+def make_private(folder: Path) -> None:
+    """Make a folder for this user alone, and those above it that are missing, whatever the umask is."""
     for missing in reversed([p for p in folder.absolute().parents if not p.exists()]):
         missing.mkdir(mode=0o755, exist_ok=True)
         missing.chmod(missing.stat().st_mode & 0o755)
