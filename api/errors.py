@@ -29,12 +29,6 @@ class ArraySizeError(SnncError):
     code = "SNNC-E441"
 
 
-class DamagedProjectError(SnncError):
-    """A file of a project is not as it was compiled: damaged, or exchanged."""
-
-    code = "SNNC-E442"
-
-
 class UnsafeProjectError(SnncError):
     """Another user can change a project whose program was to be executed."""
 
@@ -69,6 +63,12 @@ class ProjectFolderError(SnncError):
     """A folder is no project of snnc, or a damaged one."""
 
     code = "SNNC-E526"
+
+
+class DamagedProjectError(ProjectFolderError):
+    """A file of a project is not as it was compiled: damaged, or exchanged."""
+
+    code = "SNNC-E442"
 
 
 class TrainedWeightsError(SnncError):

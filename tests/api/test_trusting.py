@@ -31,9 +31,17 @@ def compiled(folder, target="cpu", **options):
     return folder
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return compiled(tmp_path_factory.mktemp("made") / "p")
+
+
 @pytest.fixture
-def project(tmp_path):
-    return compiled(tmp_path / "p")
+def project(tmp_path, made):
+    """A copy of a project that was compiled by this user."""
+    shutil.copytree(made, tmp_path / "p")
+    known_projects.remember(tmp_path / "p")
+    return tmp_path / "p"
 
 
 def outputs(folder, **options):
