@@ -27,7 +27,8 @@ import numpy as np
 
 STEPS, BATCH = 5, 2
 TARGETS = ("reference", "cpu", "gc200", "poptorch", "cuda")
-TIMEOUT = 120
+TIMEOUT, BUILDING = 120, 1200
+"""Seconds after which a case hangs, and a project is not built."""
 MEMORY = 8 << 30
 VALUES = (None, True, -1, 0, 1e300, 2**63, 10**30, float("nan"), "", "x" * 5000, "../../etc/passwd", [], {}, [[[]]], [1, "a"])
 
@@ -58,7 +59,7 @@ class Originals:
 
     def _make(self, target):
         """Compile, train and run in a child: a library that this process has loaded is not one that was damaged later."""
-        code, said = in_child(lambda: self._compile(target), self.folder / "said.txt")
+        code, said = in_child(lambda: self._compile(target), self.folder / "said.txt", BUILDING)
         assert code == 0, said
         return numbers(self.folder / "y.npz")
 
@@ -89,7 +90,7 @@ def command(arguments):
     return code, said.getvalue()
 
 
-def in_child(work, report):
+def in_child(work, report, seconds=TIMEOUT):
     """Run `work`, which returns an exit code and a text, in a child; return how it ended and what it said."""
     child = os.fork()
     if child == 0:
@@ -97,7 +98,7 @@ def in_child(work, report):
         try:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            signal.alarm(TIMEOUT)
+            signal.alarm(seconds)
             os.dup2(os.open(report, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 2)
             code, text = work()
             os.write(2, text.encode(errors="replace"))
@@ -266,7 +267,7 @@ def main():
     parser.add_argument("--keep", type=Path)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as above:
-        os.environ["SNNC_CACHE"] = str(Path(above) / "cache")
+        os.environ.setdefault("SNNC_CACHE", str(Path(above) / "cache"))
         os.environ["XDG_STATE_HOME"] = str(Path(above) / "state")
         os.environ["SNNC_CUDA_ON_HOST"] = "1"
         ended, faults = mutate(chosen.cases, chosen.seed, chosen.targets.split(","), Path(above), chosen.keep, chosen.seconds)
