@@ -25,6 +25,7 @@ from snnc.compiler.temporary import HeldFolder
 from snnc.data import read_arrays
 from snnc.errors import ModelFormatError, OptionConflictError
 from snnc.frontends.dsl import Network
+from snnc.known_projects import remember
 from snnc.learning import with_learnable
 from snnc.loading import check_discrete, check_without_rule, is_project, load_model, load_project
 from snnc.options import Options, options
@@ -33,6 +34,7 @@ from snnc.releasing import released
 from snnc.session import Session, with_own_name
 from snnc.target_kinds import CPU, CUDA, REFERENCE, UNPLACED, for_poptorch
 from snnc.trained import load_trained, read_trained
+from snnc.trusting import vouch
 
 if TYPE_CHECKING:
     from snnc.activity import Activity
@@ -195,18 +197,27 @@ def compile(
     return open(output)
 
 
-def open(folder: str | Path) -> Session:
+def open(folder: str | Path, *, trust: bool = False) -> Session:
     """Open a compiled project, with the weights of its last training; where these cannot be used, a warning says so.
+
+    Parameters
+    ----------
+    folder
+        What :func:`compile` or ``snnc compile`` wrote. Its C++ is compiled and executed, except for the target ``reference``.
+    trust
+        Whether that is allowed for a project that somebody else compiled, whose sources were changed, or that others can change.
 
     Raises
     ------
-    ProjectFolderError
+    ProjectFolderError, DamagedProjectError
         The folder is no project, or damaged.
+    UnsafeProjectError, ChangedSourcesError, UntrustedProjectError
+        Its program is not this user's, and not trusted.
     """
-    return _opened(Path(folder), lenient=True)
+    return _opened(Path(folder), lenient=True, trust=trust)
 
 
-def open_strictly(folder: str | Path) -> Session:
+def open_strictly(folder: str | Path, *, trust: bool = False) -> Session:
     """Open a compiled project as :func:`open` does, but refuse trained weights that cannot be used.
 
     Raises
@@ -216,11 +227,13 @@ def open_strictly(folder: str | Path) -> Session:
     TrainedWeightsError
         Its trained weights cannot be used.
     """
-    return _opened(Path(folder), lenient=False)
+    return _opened(Path(folder), lenient=False, trust=trust)
 
 
-def _opened(where: Path, lenient: bool) -> Session:
+def _opened(where: Path, lenient: bool, trust: bool) -> Session:
     compiled = read_project(where)
+    if compiled.options.target != REFERENCE:
+        vouch(where, trust)
     session = Session(open_engine_of(compiled, where), released(compiled, where), where)
     try:
         load_trained(session, where, lenient)
@@ -251,6 +264,7 @@ def compile_to_folder(graph: Graph, chosen: Options, folder: Path, data: Path | 
     compiled = _compiled(graph, chosen, data)
     with whole_folder(folder, keep_trained=not overwrite) as beside:
         write_project(compiled, beside)
+    remember(folder)
     return compiled
 
 
@@ -260,12 +274,13 @@ def session_for(
     *,
     target: str | None = None,
     seed: int = 0,
+    trust: bool = False,
 ) -> Session:
-    """Open a graph or project to run `arrays`; a machine is compiled for their number of samples and steps."""
+    """Open a graph or project to run `arrays`; a machine is compiled for their number of samples and steps; `trust` as for :func:`open`."""
     if isinstance(model, Path):
         graph, chosen = load_project(model)
         if target in (None, chosen.target):
-            return open_strictly(model)
+            return open_strictly(model, trust=trust)
         graph = read_trained(graph, model)
     else:
         graph, chosen = model, Options()

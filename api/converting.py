@@ -136,5 +136,5 @@ def _converted(model: Path, arrays: Mapping[str, npt.ArrayLike], **chosen: Any) 
 
 def _arrays(calibration: Calibration) -> Mapping[str, npt.ArrayLike]:
     if isinstance(calibration, str | Path):
-        return dict(read_arrays(Path(calibration)))
+        return read_arrays(Path(calibration))
     return calibration if isinstance(calibration, Mapping) else {"x": calibration}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from snnc.archive import Archive
 from snnc.errors import DataFileError, MissingArrayError, PickledArrayError
 from snnc.files import whole_file
 
 
-def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Read all arrays of an npz archive.
+def read_arrays(path: Path) -> Mapping[str, npt.NDArray[Any]]:
+    """Open an npz archive; each of its arrays is read when it is asked for.
 
     Raises
     ------
     DataFileError
         The file is missing, unreadable or no npz archive.
+    ArraySizeError
+        An array declares another size than it has.
     PickledArrayError
         An array holds Python objects.
     """
@@ -29,14 +31,9 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         if not path.is_file():
             raise DataFileError(f"the data file {str(path)!r} does not exist." if not path.exists() else f"{str(path)!r} is not a file.")
         _check_kind(path)
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError) as error:
-        raise DataFileError(f"{str(path)!r} cannot be read as an npz archive: {str(error).rstrip('.') or 'it ends too early'}.") from None
-    except (ValueError, AttributeError, TypeError) as error:
-        if "pickle" in str(error):
-            raise PickledArrayError(f"{str(path)!r} holds pickled Python objects, which snnc does not load; save plain arrays.") from None
+    except OSError as error:
         raise DataFileError(f"{str(path)!r} cannot be read as an npz archive: {str(error).rstrip('.')}.") from None
+    return Archive(path)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:

@@ -23,6 +23,30 @@ class PickledArrayError(SnncError):
     code = "SNNC-E522"
 
 
+class ArraySizeError(SnncError):
+    """An array of a data file declares another size than the file holds."""
+
+    code = "SNNC-E441"
+
+
+class UnsafeProjectError(SnncError):
+    """Another user can change a project whose program was to be executed."""
+
+    code = "SNNC-E443"
+
+
+class ChangedSourcesError(SnncError):
+    """The sources of a project are not those that snnc emits for its model."""
+
+    code = "SNNC-E444"
+
+
+class UntrustedProjectError(SnncError):
+    """Somebody else compiled the project whose program was to be executed."""
+
+    code = "SNNC-E445"
+
+
 class MissingArrayError(SnncError):
     """A data file lacks an array that the model or the command needs."""
 
@@ -39,6 +63,12 @@ class ProjectFolderError(SnncError):
     """A folder is no project of snnc, or a damaged one."""
 
     code = "SNNC-E526"
+
+
+class DamagedProjectError(ProjectFolderError):
+    """A file of a project is not as it was compiled: damaged, or exchanged."""
+
+    code = "SNNC-E442"
 
 
 class TrainedWeightsError(SnncError):

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
+from typing import Final
 
+from snnc.compiler.errors import SnncError
 from snnc.compiler.graph import Graph
 from snnc.errors import ModelFormatError, NoTimeStepError, OptionValueError, ProjectFolderError
 from snnc.graph_file import load_graph
 from snnc.options import OPTIONS_FILE, Options, from_data
+
+_SIZES: Final = ("steps", "batch", "capacity", "num_io_tiles", "memory", "threads", "truncate", "parts")
+"""Options that are whole numbers of 1 or more where they are given."""
 
 
 def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None = None, detach: str | None = None) -> Graph:
@@ -131,8 +138,38 @@ def load_project(folder: str | Path) -> tuple[Graph, Options]:
     where = Path(folder)
     if not is_project(where):
         raise ProjectFolderError(f"{str(where)!r} is no project of snnc; make one with: snnc compile MODEL -o {where}")
-    try:
+    from snnc.trusting import check_data
+
+    check_data(where)
+    with damaged(where):
         chosen = from_data(json.loads((where / OPTIONS_FILE).read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ProjectFolderError(f"the options of the project {str(where)!r} are damaged ({error}); compile the model again.") from None
-    return load_graph(where / "model"), chosen
+        _check_types(chosen)
+        return load_graph(where / "model"), chosen
+
+
+@contextmanager
+def damaged(folder: Path) -> Iterator[None]:
+    """Turn whatever a damaged project brings about into a refusal.
+
+    Raises
+    ------
+    ProjectFolderError
+        In place of every exception without a code.
+    """
+    try:
+        yield
+    except SnncError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {str(error)[:200]}"
+        raise ProjectFolderError(f"the project {str(folder)!r} is damaged ({reason}); compile the model again.") from None
+
+
+def _check_types(chosen: Options) -> None:
+    """Refuse sizes that are no whole numbers of 1 or more, and a target that is no text."""
+    for name in _SIZES:
+        value = getattr(chosen, name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise ValueError(f"{name} is {value!r:.60}")
+    if not isinstance(chosen.target, str) or isinstance(chosen.seed, bool) or not isinstance(chosen.seed, int) or chosen.seed < 0:
+        raise ValueError(f"the target is {chosen.target!r:.60}, the seed {chosen.seed!r:.60}")

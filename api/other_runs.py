@@ -39,9 +39,9 @@ class Request:
     steps: int | None
     seed: int
 
-    def given(self, graph: Graph) -> dict[str, Array] | None:
+    def given(self, graph: Graph) -> Mapping[str, Array] | None:
         """Return the given arrays under the names of the inputs."""
-        return None if self.arrays is None else dict(with_own_name(self.arrays, [name for name, _ in graph.of_type(Input)]))
+        return None if self.arrays is None else with_own_name(self.arrays, [name for name, _ in graph.of_type(Input)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from snnc.compiler.graph import Graph
 from snnc.compiler.plan import Plan
 from snnc.compiler.step_program import StepProgram
 from snnc.graph_file import save_graph
-from snnc.loading import load_project
+from snnc.loading import damaged, load_project
 from snnc.lowering import lowered
 from snnc.options import OPTIONS_FILE, Options, to_data
 from snnc.target_kinds import CPU, CUDA, UNPLACED, for_poptorch
@@ -109,9 +109,10 @@ def read_project(folder: Path) -> Compiled:
         The folder is no project, or damaged.
     """
     graph, chosen = load_project(folder)
-    program = lowered(graph, chosen)
-    if chosen.target in UNPLACED:
-        return Compiled(graph, chosen, program, None)
-    from snnc.placing import read_placed
+    with damaged(folder):
+        program = lowered(graph, chosen)
+        if chosen.target in UNPLACED:
+            return Compiled(graph, chosen, program, None)
+        from snnc.placing import read_placed
 
-    return Compiled(graph, chosen, program, *read_placed(graph, program, chosen, folder))
+        return Compiled(graph, chosen, program, *read_placed(graph, program, chosen, folder))

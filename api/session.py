@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from snnc.archive import Chosen
 from snnc.backends import session
 from snnc.backends.arrays import array_of
 from snnc.backends.checkpoint import Checkpoints
@@ -257,23 +258,26 @@ class Session(session.Session):
         )
 
 
-def arrays_for(session: Session, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[dict[str, npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]:
-    """Split named arrays into inputs and initial states; see :func:`with_own_name`."""
+def arrays_for(
+    session: Session, arrays: Mapping[str, npt.NDArray[Any]]
+) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, npt.NDArray[Any]]]:
+    """Split named arrays into inputs and initial states; see :func:`with_own_name`. None is read that is not asked for."""
     own, idle = session.program.state_inputs, session.graph.idle_inputs
-    filled = sorted(name for name in idle if idle[name] == "zeros" and np.any(arrays.get(name, 0)))
+    filled = sorted(name for name in idle if idle[name] == "zeros" and name in arrays and np.any(arrays[name]))
     if filled:
         raise FilledBufferError(
             f"the array {filled[0]!r} holds other values than 0, and this buffer starts with zeros; leave it out, or export the past "
             "values that it holds as states of their own."
         )
-    arrays = {name: a for name, a in arrays.items() if name not in idle}
+    arrays = Chosen(arrays, {name: name for name in arrays if name not in idle})
     states = {*own, *wholes(own)}
     arrays = with_own_name(arrays, [i.label for i in session.program.inputs])
-    return {k: v for k, v in arrays.items() if k not in states}, {k: v for k, v in arrays.items() if k in states}
+    inputs, initial = ({name: name for name in arrays if (name in states) is wanted} for wanted in (False, True))
+    return Chosen(arrays, inputs), Chosen(arrays, initial)
 
 
 def with_own_name(arrays: Mapping[str, npt.NDArray[Any]], inputs: Sequence[str]) -> Mapping[str, npt.NDArray[Any]]:
     """Give the array ``x`` the name of the network's only input, unless that is among `arrays`; NIR files name inputs as they like."""
     if len(inputs) == 1 and "x" in arrays and inputs[0] not in arrays:
-        return {inputs[0] if name == "x" else name: array for name, array in arrays.items()}
+        return Chosen(arrays, {inputs[0] if name == "x" else name: name for name in arrays})
     return arrays

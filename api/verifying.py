@@ -25,6 +25,7 @@ from snnc.options import Options
 from snnc.other_runs import Other, Request, all_ports, run_file, run_graph, run_nir, sizes, watched
 from snnc.session import arrays_for
 from snnc.target_kinds import REFERENCE
+from snnc.trusting import vouch
 from snnc.verification import LayerComparison, Verification
 
 
@@ -39,6 +40,7 @@ def verify(
     seed: int | None = None,
     dt: float | None = None,
     dialect: str | None = None,
+    trust: bool = False,
 ) -> Verification:
     """Run a model in another implementation and in snnc on the same arrays, and compare every layer at every step.
 
@@ -61,6 +63,8 @@ def verify(
         Of random inputs (0); refused beside `inputs`.
     dt, dialect
         As in :func:`snnc.load`, for NIR files.
+    trust
+        As in :func:`snnc.open`, for a project on its own target.
 
     Returns
     -------
@@ -90,14 +94,14 @@ def verify(
     path = Path(model)
     if path.is_dir():
         check_discrete(f"the project {str(path)!r}", dt, dialect)
-        return _of_project(path, request, target, tolerance, seed)
+        return _of_project(path, request, target, tolerance, seed, trust)
     if is_nir(path):
         return _compared(run_nir(path, request, dt, dialect), target or REFERENCE, tolerance, seed)
     check_discrete(repr(str(path)), dt, dialect)
     return _compared(run_file(path, request), target or REFERENCE, tolerance, seed)
 
 
-def _of_project(folder: Path, request: Request, target: str | None, tolerance: float, seed: int) -> Verification:
+def _of_project(folder: Path, request: Request, target: str | None, tolerance: float, seed: int, trust: bool) -> Verification:
     """Verify a compiled project; on its own target the outputs are those of its own program."""
     chosen = load_project(folder)[1]
     graph = as_graph(folder)
@@ -111,6 +115,8 @@ def _of_project(folder: Path, request: Request, target: str | None, tolerance: f
     if chosen.target != REFERENCE and graph.steps is None:
         graph.steps = chosen.steps
     own = folder if target in (None, chosen.target) and chosen.target != REFERENCE else None
+    if own is not None:
+        vouch(own, trust)
     return _compared(run_graph(graph, request), target or chosen.target, tolerance, seed, own)
 
 
@@ -125,8 +131,8 @@ def _compared(other: Other, target: str, tolerance: float, seed: int, project: P
         other = replace(other, hidden=())
         ours = {} if project is not None else _run(other.graph, other.arrays, target, seed)
     if project is not None:
-        with session_for(project, other.arrays) as session:
-            ours |= session.run(*arrays_for(session, dict(other.arrays)))
+        with session_for(project, other.arrays, trust=True) as session:  # its folder was vouched for
+            ours |= session.run(*arrays_for(session, other.arrays))
     outputs = tuple(compare(name, op, ours[name], other.outputs[name], tolerance) for name, op in other.graph.of_type(Output))
     found = {(o.population, o.port): compare_port(o, ours[names[o.population, o.port]], tolerance) for o in other.hidden}
     layers = []
@@ -136,7 +142,7 @@ def _compared(other: Other, target: str, tolerance: float, seed: int, project: P
         missing = tuple(p.port for p in all_ports(other.graph) if p.population == name and (name, p.port) not in found)
         spikes, states = (tuple(p for p in own if p.fires is fires) for fires in (True, False))
         layers.append(LayerComparison(name, population.model.name, source_of(of_layer), spikes, states, missing))
-    shapes = {name: tuple(np.shape(array)) for name, array in other.arrays.items()}
+    shapes = {name: tuple(np.shape(other.arrays[name])) for name in other.arrays if name in _known(other.graph)}
     return Verification(target, other.name, shapes, other.stepwise, tuple(layers), outputs, note)
 
 
@@ -145,6 +151,10 @@ def _run(graph: Graph, arrays: Mapping[str, Array], target: str, seed: int) -> d
     options = Options(target=target, batch=min(batch, MOST_SAMPLES), seed=seed)
     if target != REFERENCE or graph.steps is None:
         options = replace(options, steps=graph.steps or steps)
-    known = {name for name, _ in graph.of_type(Input)} | {*graph.state_inputs, *wholes(graph.state_inputs), *graph.idle_inputs}
     with open_graph(graph, options) as session:
-        return session.run(*arrays_for(session, {name: np.asarray(a) for name, a in arrays.items() if name in known}))
+        return session.run(*arrays_for(session, {name: np.asarray(arrays[name]) for name in arrays if name in _known(graph)}))
+
+
+def _known(graph: Graph) -> set[str]:
+    """Names of the arrays that a network takes."""
+    return {name for name, _ in graph.of_type(Input)} | {*graph.state_inputs, *wholes(graph.state_inputs), *graph.idle_inputs}

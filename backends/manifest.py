@@ -44,6 +44,7 @@ def write_manifest(folder: Path) -> None:
     own = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
     files = {path.relative_to(folder).as_posix(): digest_of(path) for path in own if path != folder / MANIFEST}
     (folder / MANIFEST).write_text(json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n", encoding="utf-8")
+    (folder / MANIFEST).chmod((folder / MANIFEST).stat().st_mode & 0o755)
 
 
 def read_manifest(folder: Path) -> dict[str, str] | None:

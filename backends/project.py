@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import stat
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -82,6 +83,7 @@ def whole_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
         beside = held.path / "project"
         beside.mkdir()
         yield beside
+        _close_to_others(beside)
         write_manifest(beside)
         _put_in_place(beside, folder, keep_trained)
     except OSError as error:
@@ -90,6 +92,14 @@ def whole_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
         if held is not None:
             remove(held.path)
             held.close()
+
+
+def _close_to_others(folder: Path) -> None:
+    """Let nobody else write to a folder and what is in it, whatever the umask: its program is compiled and executed."""
+    for path in (folder, *folder.rglob("*")):
+        mode = path.lstat().st_mode
+        if mode & 0o022 and not path.is_symlink():
+            path.chmod(stat.S_IMODE(mode) & ~0o022)
 
 
 def check_replaceable(folder: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import safetensors
@@ -15,6 +17,9 @@ from snnc.backends.durable import write_durably
 from snnc.backends.engine import Array
 from snnc.backends.errors import WeightFileError, WeightNotFiniteError, WeightsError, WeightShapeError
 from snnc.compiler.step_program import StepProgram
+
+_DIGEST: Final = "digest"
+"""Name of the digest among a file's metadata; files that other programs wrote have none."""
 
 
 def by_label(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:
@@ -52,8 +57,18 @@ def by_name(program: StepProgram, values: Mapping[str, object], strict: bool) ->
 
 def packed(values: Mapping[str, Array], metadata: Mapping[str, str]) -> bytes:
     """Return a safetensors file."""
+    arrays = {k: np.asarray(v, order="C") for k, v in values.items()}
     content = {"format": "snnc", **metadata}
-    return bytes(safetensors.numpy.save({k: np.asarray(v, order="C") for k, v in values.items()}, content))
+    return bytes(safetensors.numpy.save(arrays, {**content, _DIGEST: _digest(arrays, content)}))
+
+
+def _digest(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> str:
+    """Return a digest of everything that a file of weights holds."""
+    total = hashlib.blake2b(json.dumps(sorted(metadata.items())).encode(), digest_size=32)
+    for name, array in sorted(arrays.items()):
+        total.update(json.dumps([name, str(array.dtype), array.shape]).encode())
+        total.update(np.ascontiguousarray(array).tobytes())
+    return total.hexdigest()
 
 
 def check_finite(values: Mapping[str, Array]) -> None:
@@ -109,8 +124,12 @@ def read_weight_file(path: str | os.PathLike[str]) -> tuple[dict[str, Array], di
         arrays = dict(safetensors.numpy.load(data))
         # The library has checked the header, but gives metadata of files only.
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-        return arrays, dict(header.get("__metadata__") or {})
+        metadata = dict(header.get("__metadata__") or {})
     except OSError as error:
         raise WeightFileError(f"the weights cannot be read from {path}: {error.strerror}.") from None
     except (safetensors.SafetensorError, KeyError, ValueError) as error:
         raise WeightFileError(f"{path} is no safetensors file of weights: {error}.") from None
+    digest = metadata.pop(_DIGEST, None)
+    if digest is not None and digest != _digest(arrays, metadata):
+        raise WeightFileError(f"{path} is damaged: its numbers are not those that snnc wrote.")
+    return arrays, metadata

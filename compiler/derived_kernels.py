@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import fields
@@ -18,8 +16,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from snnc.compiler.cache import cache_dir
-from snnc.compiler.errors import CacheFolderError, EquationError
+from snnc.compiler.cache import cache_dir, read_checked, write_checked
+from snnc.compiler.errors import CacheFolderError, EquationError, UnsafeCacheError
 from snnc.compiler.expression import Assignment, parse_assignments, to_text
 from snnc.compiler.kernel import Kernel
 from snnc.compiler.neuron import NeuronModel
@@ -47,7 +45,7 @@ def derived_once(
     try:
         path = cache_dir() / "kernels" / f"{_key(model, surrogate, learnable, ports)}.json"
         known = _read(path)
-    except (OSError, CacheFolderError):
+    except (OSError, CacheFolderError, UnsafeCacheError):
         return derive()
     if known is None:
         known = derive()
@@ -72,9 +70,8 @@ def _deriving() -> str:
 
 def _read(path: Path) -> Kernel | None:
     try:
-        with path.open("rb") as stream:
-            data = stream.read(LARGEST + 1)
-        return from_data(json.loads(data)) if len(data) <= LARGEST else None
+        data = read_checked(path, LARGEST)
+        return None if data is None else from_data(json.loads(data))
     except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError, RecursionError, EquationError):
         return None
 
@@ -87,14 +84,7 @@ def _write(path: Path, kernel: Kernel) -> None:
             return
     except EquationError:
         return
-    path.parent.mkdir(exist_ok=True)
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w") as stream:
-            json.dump(data, stream)
-        Path(beside).replace(path)
-    finally:
-        Path(beside).unlink(missing_ok=True)
+    write_checked(path, json.dumps(data).encode())
 
 
 def to_data(kernel: Kernel) -> dict[str, Any]:

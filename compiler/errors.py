@@ -227,3 +227,9 @@ class TemporaryFolderError(SnncError):
     """No folder for temporary files can be written."""
 
     code = "SNNC-E434"
+
+
+class UnsafeCacheError(SnncError):
+    """Another user could put something into the folder for what snnc builds, which it executes."""
+
+    code = "SNNC-E440"

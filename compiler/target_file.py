@@ -23,6 +23,8 @@ MOST_TILES: Final = 1 << 22
 """Tiles of the largest machine: plans hold a few hundred bytes for each."""
 MOST_CHIPS: Final = 1 << 10
 """Chips of the largest machine: ways are found between all pairs of them."""
+MOST_LINKS: Final = 1 << 20
+"""Links between two chips."""
 TABLES: Final[Mapping[str, type]] = {
     "links": Links,
     "memory": TileMemory,
@@ -37,6 +39,18 @@ _NOT_ZERO: Final = frozenset(
 LEAST: Final = 1e-6
 MOST: Final = 1e18
 """What numbers other than 0 lie between, so that cycles, seconds and bytes are numbers, too."""
+
+
+_LARGEST: Final[Mapping[str, int]] = {
+    "workers": 1024,
+    "instruction_bytes": 1024,
+    "links.switch": MOST_LINKS,
+    "compute.fp32_width": 1 << 20,
+    "compute.fp16_width": 1 << 20,
+    "compute.load_bytes_per_issue": 1 << 20,
+    "compute.store_bytes_per_issue": 1 << 20,
+}
+"""The most of what snnc counts one by one, or sums in the numbers of a program."""
 
 
 def read_toml(text: str, where: str) -> dict[str, Any]:
@@ -75,6 +89,7 @@ def target_from(values: Mapping[str, Any], where: str) -> Target:
     own = [field for field in fields(Target) if field.name not in TABLES]
     target = Target(**_read(plain, own, "", where, [*(f.name for f in own), *TABLES]), **tables)
     _check_size(target, where)
+    _check_memory(target, where)
     _check_links(target, where)
     return target
 
@@ -121,6 +136,8 @@ def _value(key: str, kind: str, value: Any, where: str) -> Any:
         raise TargetValueError(f"{here} must be {'more than 0' if key in _NOT_ZERO else '0 or more'}.")
     if value and not LEAST <= value <= MOST:
         raise TargetValueError(f"{here} is out of range: {LEAST:g} to {MOST:g}. Is its unit right?")
+    if value > _LARGEST.get(key, MOST):
+        raise TargetValueError(f"{here} is more than the {_LARGEST[key]:,} that snnc reckons with. Is its unit right?")
     return value if kind == "int" else float(value)
 
 
@@ -145,6 +162,14 @@ def _check_size(target: Target, where: str) -> None:
         )
 
 
+def _check_memory(target: Target, where: str) -> None:
+    if target.fixed_tile_bytes >= target.tile_bytes:
+        raise TargetValueError(
+            f"fixed_tile_bytes = {target.fixed_tile_bytes:,} of the target file {where!r}, control code and stack, leave no room in the "
+            f"tile_bytes = {target.tile_bytes:,} of a tile. Are their units right?"
+        )
+
+
 def _check_links(target: Target, where: str) -> None:
     links = target.links
     if links is None:
@@ -156,10 +181,10 @@ def _check_links(target: Target, where: str) -> None:
     size = links.chips_per_machine
     for name, wires in (("inside", links.inside), ("onward", links.onward)):
         for a, b, count in wires:
-            if not (0 <= a < size and 0 <= b < size) or count < 1 or (name == "inside" and a == b):
+            if not (0 <= a < size and 0 <= b < size) or not 1 <= count <= MOST_LINKS or (name == "inside" and a == b):
                 raise LinksError(
                     f"links.{name} of the target file {where!r} holds [{a}, {b}, {count}]; a wire joins two chips from 0 to {size - 1} "
-                    "with 1 link or more."
+                    f"with 1 link or more, {MOST_LINKS:,} at most."
                 )
     alone = _unreached(target.chips, links)
     if alone:

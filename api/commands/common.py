@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
+
+from snnc.console import note
 
 ModelArgument: TypeAlias = Annotated[Path, typer.Argument(help="An .onnx file, or a folder that snnc compile wrote.", metavar="MODEL")]
 ProjectArgument: TypeAlias = Annotated[Path, typer.Argument(help="A folder that snnc compile wrote.", metavar="DIR")]
@@ -80,6 +83,47 @@ def check_seed(seed: int | None, model: Path, target: str | None) -> None:
         raise OptionTargetError(
             f"seed = {seed} (--seed) is for placing a network on the tiles of a machine, and this run places nothing; leave it out."
         )
+
+
+TrustOption: TypeAlias = Annotated[
+    bool,
+    typer.Option("--trust", help="Compile and execute the C++ of a project that somebody else compiled, or changed."),
+]
+
+
+def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
+    """Ask at a terminal whether the program of a project that somebody else compiled may be executed; return what --trust becomes.
+
+    Raises
+    ------
+    CommandLineError
+        --trust is given for something other than a project.
+    UntrustedProjectError
+        There is nobody to ask, or the answer is no.
+    SnncError
+        The project is damaged, changed, or open to others.
+    """
+    from snnc.errors import CommandLineError, UntrustedProjectError
+    from snnc.loading import is_project, load_project
+    from snnc.trusting import vouch
+
+    if not is_project(model):
+        if trust:
+            raise CommandLineError(f"--trust is for compiled projects, and {str(model)!r} is none; leave it out.")
+        return False
+    own = load_project(model)[1].target
+    if own == "reference" or target not in (None, own):
+        return trust
+    try:
+        vouch(model, trust)
+    except UntrustedProjectError as error:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise
+        note(f"{error.text}")
+        if not typer.confirm("Compile and execute it?", default=False, err=True):
+            raise
+        return True
+    return trust
 
 
 def check_recordable(record: int | None, model: Path, target: str | None) -> None:

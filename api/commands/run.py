@@ -17,8 +17,10 @@ from snnc.commands.common import (
     ModelArgument,
     PercentileOption,
     RecordOption,
+    TrustOption,
     check_recordable,
     check_seed,
+    permitted,
 )
 from snnc.console import note, result, result_json, working
 
@@ -36,6 +38,7 @@ def run(
     dialect: DialectOption = None,
     record: RecordOption = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of placing on another machine (default 0).", min=0)] = None,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a model, or a compiled project, on the arrays of a file.
@@ -55,13 +58,14 @@ def run(
     check_recordable(record, model, target)
     check_output(outputs, inputs, model, calibration)
     check_seed(seed, model, target)
+    trust = permitted(model, trust, target)
     if is_project(model) and not ann2snn:
         check_discrete(f"the project {str(model)!r}", dt, dialect)
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps)
     arrays = read_arrays(inputs)
     with working("compiling"):
         source = model if is_project(model) and not ann2snn else graph_for(model, conversion, dt=dt, dialect=dialect)
-        session = session_for(source, arrays, target=target, seed=seed or 0)
+        session = session_for(source, arrays, target=target, seed=seed or 0, trust=trust)
     with session:
         for text in () if is_project(model) else session.graph.assumptions:
             note(f"note: {text}")

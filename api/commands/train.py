@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from snnc.commands.common import JsonOption, ProjectArgument, RecordOption
+from snnc.commands.common import JsonOption, ProjectArgument, RecordOption, TrustOption, permitted
 from snnc.console import Progress, note, result, result_json, result_now, warn, working
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def train(
     ] = None,
     record: RecordOption = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the order; by default the one of the compilation.", min=0)] = None,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train a compiled project where it runs, and keep the weights in its folder.
@@ -72,10 +73,11 @@ def train(
     y = pick(arrays, "y", data)
     if not is_project(folder):
         load_project(folder)
+    trust = permitted(folder, trust)
     with locked(folder, "trains") if leads() else nullcontext():
         settings = settings_for(folder, Settings(epochs, first_epoch, lr, accumulate, seed, resume))
         with working("building"):
-            session = _opened(folder, settings)
+            session = _opened(folder, settings, trust)
         with session, _hint(folder, data):
             names = [info.label for info in session.program.inputs]
             alone = len(names) == 1 and names[0] not in arrays
@@ -90,7 +92,7 @@ def train(
     _show(folder, history, cycles, as_json)
 
 
-def _opened(folder: Path, settings: Settings) -> Session:
+def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
     """Open the project; weights that cannot be used are put aside, so that the training can write others."""
     from snnc.backends.ranks import leads
     from snnc.compiling import open as open_project
@@ -99,13 +101,13 @@ def _opened(folder: Path, settings: Settings) -> Session:
     from snnc.trained import put_useless_aside
 
     try:
-        return open_strictly(folder)
+        return open_strictly(folder, trust=trust)
     except TrainedWeightsError as error:
         if settings.resume:
             raise
         if leads():
             warn(f"{error.text} This training begins with the compiled weights; the file becomes {put_useless_aside(folder)}.")
-    return open_project(folder)
+    return open_project(folder, trust=trust)
 
 
 def _fit(session: Session, folder: Path, x: Any, y: Any, settings: Settings, every: str, as_json: bool) -> History:

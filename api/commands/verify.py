@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from snnc.commands.common import DialectOption, DtOption, JsonOption, ModelArgument
+from snnc.commands.common import DialectOption, DtOption, JsonOption, ModelArgument, TrustOption, permitted
 from snnc.console import result, result_json, working
 
 DISAGREE: Final = 1
@@ -30,6 +30,7 @@ def verify(
     dt: DtOption = None,
     dialect: DialectOption = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of random input (default 0).", min=0)] = None,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a model in another implementation and in snnc; compare every layer at every step, spikes exactly, values within the tolerance.
@@ -42,6 +43,7 @@ def verify(
     """
     from snnc.verifying import verify as compare
 
+    trust = permitted(model, trust, target)
     with working("running"):
         found = compare(
             model,
@@ -53,6 +55,7 @@ def verify(
             seed=seed,
             dt=dt,
             dialect=dialect,
+            trust=trust,
         )
     if as_json:
         result_json(found.data())

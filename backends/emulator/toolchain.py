@@ -16,7 +16,8 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
-from snnc.backends.emulator.trim import trim
+from snnc.backends.emulator.sealed import is_sealed, seal
+from snnc.backends.emulator.trim import put_away, trim
 from snnc.compiler.cache import cache_dir, keeping
 
 EMULATOR = Path(__file__).resolve().parent
@@ -130,9 +131,9 @@ def publish(scratch: Path, target: Path) -> None:
 @contextmanager
 def alone(target: Path) -> Iterator[None]:
     """Hold the lock of `target`: of processes that want the same thing at the same time one builds it, and the others wait for it."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(mode=0o700, exist_ok=True)
     path = target.parent / f".{target.name}.lock"
-    with path.open("w") as lock:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             yield
@@ -141,7 +142,7 @@ def alone(target: Path) -> Iterator[None]:
 
 
 def kept(name: str, file: str, build: Callable[[Path], None]) -> Path:
-    """Return `file` of the folder `name` in the cache, which `build` fills when it is not there.
+    """Return `file` of the folder `name` in the cache, which `build` fills when it is not there, or not as it was built.
 
     Parameters
     ----------
@@ -154,12 +155,14 @@ def kept(name: str, file: str, build: Callable[[Path], None]) -> Path:
     """
     cache = cache_dir()
     target = cache / name
-    if (target / file).exists():
+    if (target / file).exists() and is_sealed(target):
         with suppress(OSError):  # the cache may be one that is only read
             os.utime(target)
         return target / file
     with keeping(cache), alone(target):
-        if not (target / file).exists():
+        if not ((target / file).exists() and is_sealed(target)):
+            if os.path.lexists(target):
+                put_away(target)
             _fill(target, build)
     trim(cache)
     return target / file
@@ -169,6 +172,7 @@ def _fill(target: Path, build: Callable[[Path], None]) -> None:
     scratch = scratch_beside(target)
     try:
         build(scratch)
+        seal(scratch)
         publish(scratch, target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -177,5 +181,5 @@ def _fill(target: Path, build: Callable[[Path], None]) -> None:
 def scratch_beside(target: Path) -> Path:
     """Return a new folder from which `publish` can rename to `target`."""
     with keeping(target.parent):
-        target.parent.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(mode=0o700, exist_ok=True)
         return Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))

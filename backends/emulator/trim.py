@@ -34,7 +34,7 @@ def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
     stamp, now = cache / _STAMP, time.time()
     if stamp.exists() and now - stamp.stat().st_mtime < grace:
         return []
-    stamp.touch()
+    stamp.touch(mode=0o600)
     waste = [(path, _used(path)) for folder in ("", "codelets", "programs") for path in (cache / folder).glob(".*-*") if path.is_dir()]
     found = sorted((_used(path), path, _bytes(path)) for kind in KINDS for path in cache.glob(kind))
     excess = sum(size for _, _, size in found) - limit
@@ -45,7 +45,7 @@ def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
         excess -= size
         gone.append(path)
     for path in gone:
-        _remove(path)
+        put_away(path)
     return [path.name for path in gone]
 
 
@@ -66,7 +66,7 @@ def _sizes(folder: Path) -> Iterator[int]:
             yield path.lstat().st_size
 
 
-def _remove(folder: Path) -> None:
+def put_away(folder: Path) -> None:
     """Take the folder out of sight at once, so that nobody finds half of it; then delete it."""
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     with suppress(OSError):  # another process was faster

@@ -52,7 +52,7 @@ def checked(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt.Array
         They do not fit.
     """
     wanted = {name: operation.shape for name, operation in graph.of_type(Input)}
-    given = dict(arrays)
+    given = {name: name for name in arrays}  # an array is read only where it is asked for
     if len(wanted) == 1 and "x" in given and next(iter(wanted)) not in given:
         given[next(iter(wanted))] = given.pop("x")
     missing = [n for n in wanted if n not in given]
@@ -61,13 +61,13 @@ def checked(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt.Array
             f"the sample data lack {', '.join(map(repr, missing))} and hold {', '.join(map(repr, given)) or 'nothing'}; give every input "
             "of the network by its name, or as 'x' if there is one: [samples, …]."
         )
-    inputs = {name: _values(name, np.asarray(given[name]), shape) for name, shape in wanted.items()}
+    inputs = {name: _values(name, np.asarray(arrays[given[name]]), shape) for name, shape in wanted.items()}
     counts = {name: len(a) for name, a in inputs.items()}
     if len(set(counts.values())) > 1:
         held = ", ".join(f"{c} samples of {n!r}" for n, c in counts.items())
         raise CalibrationShapeError(f"the sample data hold {held}; give as many of each.")
     if labels is None and "y" not in wanted:
-        labels = given.get("y")
+        labels = arrays["y"] if "y" in given else None
     count = next(iter(counts.values()))
     known = None if labels is None else _labels(graph, np.asarray(labels), count)
     found = Samples(inputs, known, f"{count} samples")

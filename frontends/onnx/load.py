@@ -60,7 +60,7 @@ from snnc.frontends.onnx.sample import Inputs
 from snnc.frontends.onnx.settle import settle
 from snnc.frontends.onnx.static import static_timeline
 from snnc.frontends.onnx.step import Result, Step, check_operations
-from snnc.frontends.onnx.timeline import Timeline, alive_from, extend, find_axes, timeline
+from snnc.frontends.onnx.timeline import Timeline, alive_from, check_extent, extend, find_axes, timeline
 from snnc.frontends.onnx.traces import Built, Imported
 from snnc.frontends.onnx.verify import Wanted, verify
 
@@ -244,6 +244,7 @@ def _recover(source: _Source, sizes: Mapping[str, int], dynamic: Mapping[str, in
     inputs = {n: pool.input(n, s) for n, s in shapes.items()}
     outputs = _run(source, pool, inputs)
     axes = find_axes(pool, alive_from(list(outputs.values())))
+    check_extent(shapes, axes)
     if axes:
         open_time = any(source.inputs[n][a] in dynamic for n, a in axes.items())
         try:

@@ -10,10 +10,8 @@ import numpy as np
 from snnc.frontends.onnx import shaping
 from snnc.frontends.onnx.errors import DataDependentError, MalformedGraphError, NoTimeError, TooLargeError, UnsupportedOperatorError
 from snnc.frontends.onnx.flatten import Call, Handler, Scope, Value
-from snnc.frontends.onnx.node import Level, Node
+from snnc.frontends.onnx.node import MAX_TRIPS, Level, Node
 from snnc.frontends.onnx.operation import Subgraph
-
-MAX_TRIPS: Final = 20_000
 
 
 def _body(call: Call, name: str) -> Subgraph:

@@ -11,8 +11,7 @@ from snnc.frontends.onnx import shaping
 from snnc.frontends.onnx.elementwise import elementwise
 from snnc.frontends.onnx.errors import ShapeError, TimeMixingError, TooLargeError, UnsupportedOperatorError
 from snnc.frontends.onnx.flatten import Call, Handler, Value
-from snnc.frontends.onnx.node import Array, Node
-from snnc.frontends.onnx.ops_control import MAX_TRIPS
+from snnc.frontends.onnx.node import MAX_TRIPS, Array, Node
 
 _ACTIVATIONS: Final = ("Tanh", "Relu", "Sigmoid")
 

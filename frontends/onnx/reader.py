@@ -81,6 +81,7 @@ def read_model(path: Path) -> ModelProto:
     if described:
         _note_digest(model, digest)
     _check_graph(model.graph, set(), 0)
+    _drop_unused(model.graph)
     for graph in _graphs(model.graph):
         for tensor, name in _tensors(graph):
             _load_external(tensor, name, path)
@@ -214,6 +215,17 @@ def _check_node(graph: GraphProto, index: int, visible: set[str], made: dict[str
     for attribute in node.attribute:
         if attribute.HasField("g"):
             _check_graph(attribute.g, visible, level + 1)
+
+
+def _drop_unused(graph: GraphProto) -> None:
+    """Leave out initializers that no node reads, so that nothing is loaded for them."""
+    for found in _graphs(graph):
+        read = {name for inner in _graphs(found) for node in inner.node for name in node.input}
+        read |= {o.name for inner in _graphs(found) for o in inner.output} | {i.name for i in found.input}
+        kept = [tensor for tensor in found.initializer if tensor.name in read]
+        if len(kept) < len(found.initializer):
+            del found.initializer[:]
+            found.initializer.extend(kept)
 
 
 def _load_external(tensor: TensorProto, name: str, path: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Final
 
 from snnc.frontends.onnx import shaping
 from snnc.frontends.onnx.elementwise import ELEMENTWISE
-from snnc.frontends.onnx.errors import TimeMixingError
-from snnc.frontends.onnx.node import Node, Pool
+from snnc.frontends.onnx.errors import TimeMixingError, TooLargeError
+from snnc.frontends.onnx.node import MAX_CONSTANT, MAX_TRIPS, Node, Pool, Shape, check_size
 
 _MAX_DEPTH: Final = 100
 
@@ -68,6 +68,25 @@ def find_axes(pool: Pool, alive: set[int]) -> dict[str, int]:
         if full or partial:
             found[name] = (full or partial)[0]
     return found
+
+
+def check_extent(shapes: Mapping[str, Shape], axes: Mapping[str, int]) -> None:
+    """Refuse inputs of more steps, or larger ones, than are unrolled and compared.
+
+    Raises
+    ------
+    TooLargeError
+        There are too many steps, or too many values in a step.
+    """
+    for name, shape in shapes.items():
+        axis = axes.get(name)
+        steps = 1 if axis is None else shape[axis]
+        if steps > MAX_TRIPS:
+            raise TooLargeError(
+                f"the input '{name}' of shape {list(shape)} has {steps:,} time steps; at most {MAX_TRIPS:,} are unrolled. Export fewer "
+                "steps, or a single step with its states as inputs and outputs."
+            )
+        check_size(tuple(n for a, n in enumerate(shape) if a != axis), f"a step of the input '{name}'", MAX_CONSTANT)
 
 
 def alive_from(outputs: list[Node]) -> set[int]:

@@ -141,6 +141,7 @@ PASSED: dict[str, dict[str, To]] = {
         "inputs": To("x.npz", "snnc.data:read_arrays", "path", "x.npz"),
         "outputs": To("z.npz", "snnc.data:write_arrays", "path", "z.npz"),
         "record": To("2", "snnc.commands.run:check_recordable", "record", 2),
+        "trust": To("", "snnc.commands.run:permitted", "trust", True),
     },
     "train": {
         "data": To("x.npz", "snnc.data:read_arrays", "path", "x.npz"),
@@ -152,6 +153,7 @@ PASSED: dict[str, dict[str, To]] = {
         "resume": To("", "snnc.resuming:settings_for", "given", ("resume", True)),
         "seed": To("5", FIT, "seed", 5),
         "record": To("2", "snnc.session:Session.record_samples", "samples", 2),
+        "trust": To("", "snnc.commands.train:permitted", "trust", True),
     },
     "verify": {
         "inputs": To("x.npz", VERIFY, "inputs", "x.npz"),
@@ -162,6 +164,7 @@ PASSED: dict[str, dict[str, To]] = {
         "seed": To("5", VERIFY, "seed", 5),
         "dt": To("1e-3", VERIFY, "dt", 1e-3),
         "dialect": To("norse", VERIFY, "dialect", "norse"),
+        "trust": To("", "snnc.commands.verify:permitted", "trust", True),
         "per_step": To("", "snnc.verification:Verification.lines", "per_step", True),
     },
     "inspect": {

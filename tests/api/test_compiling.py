@@ -7,6 +7,7 @@ import pytest
 
 import snnc
 from snnc import errors, options
+from snnc.backends.manifest import write_manifest
 from snnc.compiler import graph as ops
 from snnc.compiler.errors import UnknownLossError
 from snnc.compiler.graph import Graph, Input, Linear
@@ -103,12 +104,19 @@ def test_every_kind_of_operation_survives_its_file(tmp_path):
         lambda p: (p / "arrays.npz").write_bytes(b"PK"),
         lambda p: (p / "graph.json").write_text((p / "graph.json").read_text().replace("spike(", "eval(")),
         lambda p: (p / "options.json").write_text("[]"),
+        lambda p: (p / "options.json").write_text("[" * 100_000),
+        lambda p: (p / "options.json").write_text((p / "options.json").read_text().replace('"seed": 0', '"seed": {}')),
+        lambda p: (p / "options.json").write_text((p / "options.json").read_text().replace('"steps": null', '"steps": -3')),
+        lambda p: (p / "options.json").write_text((p / "options.json").read_text().replace('"target": "reference"', '"target": []')),
     ],
 )
-def test_a_damaged_project_is_refused(tmp_path, damage):
+@pytest.mark.parametrize("listed", [False, True], ids=["as damage", "as its own list says"])
+def test_a_damaged_project_is_refused(tmp_path, damage, listed):
     snnc.compile(network(), output=tmp_path / "p").close()
     damage(tmp_path / "p" / "model")
-    with pytest.raises(errors.ProjectFolderError):
+    if listed:
+        write_manifest(tmp_path / "p")
+    with pytest.raises((errors.ProjectFolderError, errors.OptionValueError)):
         snnc.open(tmp_path / "p")
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from snnc.compiler import derived_kernels
 from snnc.compiler.adjoint import derive_kernel
+from snnc.compiler.cache import read_checked, write_checked
 from snnc.compiler.derived_kernels import derived_once, from_data, to_data
 from snnc.compiler.neurons import ALIF, LIF, SLSTM
 from snnc.compiler.surrogates import atan, fast_sigmoid, straight_through
@@ -72,12 +73,23 @@ def test_a_damaged_file_is_written_anew(cache, damaged):
     assert len(derived) == 2
 
 
+def test_a_number_that_has_changed_is_not_taken(cache):
+    derived = []
+    kernel = asked(derived=derived)
+    (file,) = cache.iterdir()
+    text = file.read_bytes()
+    assert b"a0 * s0_prev" in text
+    file.write_bytes(text.replace(b"a0 * s0_prev", b"a1 * s0_prev"))
+    assert asked(derived=derived) == kernel
+    assert len(derived) == 2
+
+
 def test_code_that_is_no_equation_is_not_taken(cache):
     derived = []
     kernel = asked(derived=derived)
     (file,) = cache.iterdir()
-    data = json.loads(file.read_text())
-    file.write_text(json.dumps(data | {"backward": "d_i0 = __import__('os').getcwd()"}))
+    data = json.loads(read_checked(file, derived_kernels.LARGEST))
+    write_checked(file, json.dumps(data | {"backward": "d_i0 = __import__('os').getcwd()"}).encode())
     assert asked(derived=derived) == kernel
     assert len(derived) == 2
 

@@ -232,6 +232,13 @@ def test_the_text_of_a_target_can_be_read() -> None:
         ("[0, 1, 4]", '"0-1"'),
         ("[host]\nbytes_per_second = 8.0e9", "[host]\nbytes_per_second = true"),
         ("chips_per_machine = 4", 'chips_per_machine = 4\nring = "yes"'),
+        ("workers = 6", "workers = 1000000000000"),
+        ("workers = 6", "workers = 1025"),
+        ("instruction_bytes = 4", "instruction_bytes = 1000000000000"),
+        ("fp32_width = 2", "fp32_width = 1000000000000"),
+        ("chips_per_machine = 4", "chips_per_machine = 4\nswitch = 1000000000000"),
+        ("fixed_tile_bytes = 3874", "fixed_tile_bytes = 1000000000000"),
+        ("fixed_tile_bytes = 3874", "fixed_tile_bytes = 638976"),
     ],
 )
 def test_values_outside_their_range(old: str, new: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from snnc.backends.emulator.sealed import seal
 from snnc.backends.emulator.toolchain import kept
 from snnc.backends.emulator.trim import GRACE, trim
 
@@ -57,8 +58,10 @@ def test_nothing_that_was_used_within_the_grace_goes_and_no_more_than_needed(tmp
 
 def test_asking_for_something_makes_it_the_last_that_goes(tmp_path, monkeypatch):
     monkeypatch.setenv("SNNC_CACHE", str(tmp_path))
-    entry(tmp_path, "precompiled-a", 100, 3 * GRACE)
-    entry(tmp_path, "precompiled-b", 100, 2 * GRACE)
+    for name, age in (("precompiled-a", 3 * GRACE), ("precompiled-b", 2 * GRACE)):
+        entry(tmp_path, name, 100, age)
+        seal(tmp_path / name)
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
     kept("precompiled-a", "file", lambda folder: pytest.fail("it is there"))
     assert trim(tmp_path, limit=100) == ["precompiled-b"]
     built = kept("precompiled-b", "file", lambda folder: (folder / "file").write_text("again"))

@@ -11,7 +11,7 @@ from onnx_files import File, leaky
 
 from snnc.compiler.errors import SnncError
 from snnc.frontends.load import load
-from snnc.frontends.onnx import errors
+from snnc.frontends.onnx import errors, reader
 from snnc.frontends.onnx.load import load_onnx
 
 F = np.float32
@@ -307,6 +307,41 @@ def test_weights_beside_the_model_are_read(tmp_path):
     model = onnx.load(saved(f, tmp_path))
     onnx.save(model, tmp_path / "e.onnx", save_as_external_data=True, size_threshold=0, location="e.bin")
     assert load_onnx(tmp_path / "e.onnx").steps == 4
+
+
+@pytest.mark.parametrize("read", [True, False])
+def test_weights_that_no_node_reads_are_not_loaded(read, tmp_path, monkeypatch):
+    f = File()
+    unrolled(f, lambda t: t)
+    model = onnx.load(saved(f, tmp_path))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.zeros((64, 64), F), "unused"))
+    if read:
+        model.graph.node.append(helper.make_node("Identity", ["unused"], ["seen"]))
+        model.graph.output.append(helper.make_tensor_value_info("seen", TensorProto.FLOAT, [64, 64]))
+    onnx.save(model, tmp_path / "e.onnx", save_as_external_data=True, size_threshold=0, location="e.bin")
+    loaded = []
+    load_external = reader._load_external
+    monkeypatch.setattr(reader, "_load_external", lambda tensor, name, path: (loaded.append(name), load_external(tensor, name, path)))
+    with contextlib.suppress(SnncError):
+        load_onnx(tmp_path / "e.onnx")
+    assert ("unused" in loaded) is read
+    assert len(loaded) > 1
+
+
+@pytest.mark.parametrize("steps", [20_001, 10**6, 10**9, 2**62])
+def test_a_time_axis_of_more_steps_than_are_unrolled(steps, tmp_path):
+    f = File()
+    unrolled(f, lambda t: t)
+    refused(saved(f, tmp_path, {"x": [steps, 2, 3]}), errors.TooLargeError, f"{steps:,} time steps|elements")
+
+
+def test_a_step_of_more_values_than_are_compared(tmp_path):
+    f, mem, spikes = File(), np.array(0, F), []
+    for t in range(4):
+        mem = f("Add", f("Mul", 0.9, mem), f("Gather", "x", np.array(t), axis=0))
+        spikes.append(f("Cast", f("Greater", mem, np.array(1, F)), to=1))
+    f.stack(spikes, "y")
+    refused(f.save(tmp_path / "m.onnx", {"x": [4, 10**8, 3]}, ["y"]), errors.TooLargeError, "elements")
 
 
 def late_recurrence(path, steps):

@@ -1,0 +1,84 @@
+"""Who may change a file or a folder: what another user could have put there is neither loaded nor executed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = 0
+"""The user who can change everything anyway."""
+_OTHERS: Final = stat.S_IWOTH
+_GROUP: Final = stat.S_IWGRP
+
+
+def whose(found: os.stat_result) -> str | None:
+    """Return the name of the user that a file belongs to, where that is neither this user nor root; else None."""
+    return None if found.st_uid in (os.geteuid(), ROOT) else _user_name(found.st_uid)
+
+
+def who_writes(found: os.stat_result) -> str | None:
+    """Return who may write a file beside its owner: ``"everybody"`` or ``"the group …"``; None: nobody who is not trusted anyway."""
+    if stat.S_ISLNK(found.st_mode):  # the rights of a link mean nothing
+        return None
+    if found.st_mode & _OTHERS:
+        return "everybody"
+    if found.st_mode & _GROUP and not _is_own_group(found.st_gid):
+        return f"the group {_group_name(found.st_gid)}"
+    return None
+
+
+def fault_of(path: Path) -> str | None:
+    """Return why a file or folder is not safe to load, as words that follow its name; None where it is safe."""
+    found = path.lstat()
+    owner, writer = whose(found), who_writes(found)
+    if owner is not None:
+        return f"belongs to the user {owner}"
+    return None if writer is None else f"can be written by {writer}"
+
+
+def fault_above(path: Path) -> tuple[Path, str] | None:
+    """Return the first folder above `path` in which another user could replace it, and why; None where there is none.
+
+    In a folder with the sticky bit, such as ``/tmp``, only the owner of an entry can rename it.
+    """
+    for folder in path.absolute().parents:
+        found = folder.stat()
+        owner, writer = whose(found), who_writes(found)
+        if owner is not None:
+            return folder, f"belongs to the user {owner}"
+        if writer is not None and not found.st_mode & stat.S_ISVTX:
+            return folder, f"can be written by {writer}"
+    return None
+
+
+def _is_own_group(group: int) -> bool:
+    """Whether a group has no other member than this user and root, as far as the group file says."""
+    import grp
+
+    if group not in (os.getegid(), ROOT):
+        return False
+    own = _user_name(os.geteuid())
+    try:
+        entry = grp.getgrgid(group)
+    except KeyError:
+        return False
+    return entry.gr_name in (own, "root") and set(entry.gr_mem) <= {own, "root"}
+
+
+def _user_name(user: int) -> str:
+    import pwd
+
+    with suppress(KeyError):
+        return pwd.getpwuid(user).pw_name
+    return str(user)
+
+
+def _group_name(group: int) -> str:
+    import grp
+
+    with suppress(KeyError):
+        return grp.getgrgid(group).gr_name
+    return str(group)
