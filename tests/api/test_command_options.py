@@ -37,7 +37,7 @@ HEADS = {
     ("train", "data"): ["p"],
 }
 """What stands in front of an option, where the other one does not."""
-MODEL |= {"bench": ["--suite", "cpu"], "emulate": ["host.cpp"], "doctor": [], "targets": []}
+MODEL |= {"bench": ["--suite", "cpu"], "emulate": ["host.cpp"], "doctor": [], "targets": [], "clean": []}
 
 
 class Reached(SnncError):
@@ -67,6 +67,7 @@ CONVERTED = {
     "percentile": conversion("percentile", 99.0),
 }
 FILE = {"dt": To("1e-3", GRAPH, "dt", 1e-3), "dialect": To("norse", GRAPH, "dialect", "norse")}
+DETACH = {"detach": To("none", GRAPH, "detach", "none")}
 KIND = {"input_kind": To("spikes", GRAPH, "input_kind", "spikes")}
 LOSS = ("--loss", "ce_count")
 SAME: dict[str, To] = {
@@ -84,6 +85,7 @@ PASSED: dict[str, dict[str, To]] = {
         **SAME,
         **CONVERTED,
         **FILE,
+        **DETACH,
         **KIND,
         "target": To("bow", OPTIONS, "target", "bow"),
         "lr": To("0.5", OPTIONS, "lr", 0.5, LOSS),
@@ -111,6 +113,7 @@ PASSED: dict[str, dict[str, To]] = {
     "explore": {
         **{name: to for name, to in SAME.items() if name != "batch"},
         **FILE,
+        **DETACH,
         **KIND,
         "batch": To("7,8", EXPLORE, "batches", [7, 8]),
         "targets": To("bow,gc2", EXPLORE, "targets", ["bow", "gc2"]),
@@ -122,6 +125,7 @@ PASSED: dict[str, dict[str, To]] = {
     "check": {
         **CONVERTED,
         **FILE,
+        **DETACH,
         **KIND,
         "steps": conversion("steps", 7),
         "data": To("x.npz", "snnc.understanding.measure:measure", "data", "x.npz"),
@@ -129,6 +133,7 @@ PASSED: dict[str, dict[str, To]] = {
     "convert": {
         **CONVERTED,
         **FILE,
+        **DETACH,
         "steps": To("7", GRAPH, "steps", 7),
         "form": To("functions", "snnc.commands.convert:writer_for", "form", "functions"),
     },
@@ -195,6 +200,11 @@ PASSED: dict[str, dict[str, To]] = {
         "profile": To("f.json", EMULATE, "checks", ("profile", "f.json")),
         "output": To("prog", "snnc.commands.emulate:refuse_beside", "alone", "-o, which copies the program and does not run it"),
         "prefix": To("", "snnc.backends.emulator.build:complete_prefix", "", None),
+    },
+    "clean": {
+        "cache": To("", "snnc.cleaning:in_cache", "", None),
+        "leftovers": To("", "snnc.cleaning:left_over", "", None),
+        "dry_run": To("", "snnc.commands.clean:result", "text", "0 bytes would be freed; nothing was deleted", ("--leftovers",)),
     },
     "doctor": {},
     "targets": {},
@@ -318,6 +328,7 @@ def test_an_option_reaches_what_it_is_for(place, monkeypatch, command, option, t
     monkeypatch.setattr(BUILD.replace(":", "."), lambda *_, **__: None)
     monkeypatch.setattr(SUITE.replace(":", "."), lambda *given: given[-1].update(rows=[], left_out=[], machine={}))
     monkeypatch.setattr("snnc.reporting.report", lambda *_, **__: b"")
+    monkeypatch.setattr("snnc.cleaning.left_over", lambda *_: [])
     monkeypatch.setattr(owner, last, spy)
     given = HEADS.get((command, option), MODEL[command])
     line = [*given, *to.beside, *((flag_of(command, option), to.text) if to.text else (flag_of(command, option),))]
