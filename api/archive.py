@@ -47,7 +47,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
     Raises
     ------
     DataFileError
-        It is no npz archive, or damaged.
+        It is not an npz archive, or is damaged.
     ArraySizeError
         An array declares another size than it has.
     PickledArrayError

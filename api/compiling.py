@@ -210,7 +210,7 @@ def open(folder: str | Path, *, trust: bool = False) -> Session:
     Raises
     ------
     ProjectFolderError, DamagedProjectError
-        The folder is no project, or damaged.
+        The folder is not a project, or is damaged.
     UnsafeProjectError, ChangedSourcesError, UntrustedProjectError
         Its program is not this user's, and not trusted.
     """
@@ -223,7 +223,7 @@ def open_strictly(folder: str | Path, *, trust: bool = False) -> Session:
     Raises
     ------
     ProjectFolderError
-        The folder is no project, or damaged.
+        The folder is not a project, or is damaged.
     TrainedWeightsError
         Its trained weights cannot be used.
     """
@@ -318,7 +318,7 @@ def as_graph(
         The model cannot be read, or an option does not fit it.
     """
     if not isinstance(model, Network | Graph | str | Path):
-        raise ModelFormatError(f"{type(model).__name__} is no model; give a snnc.Network, a graph, or the path of an .onnx file.")
+        raise ModelFormatError(f"{type(model).__name__} is not a model; give a snnc.Network, a graph, or the path of an .onnx file.")
     if isinstance(model, Network):
         check_discrete(f"the network {model.name!r}", dt, dialect)
         check_without_rule(f"the network {model.name!r}", detach)

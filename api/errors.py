@@ -174,7 +174,7 @@ class BenchError(SnncError):
 
 
 class CleanFolderError(SnncError):
-    """What is to be searched for leftovers is no folder."""
+    """A place to search for leftovers is not a folder."""
 
     code = "SNNC-E574"
 

@@ -55,7 +55,7 @@ def _places(graph: Graph, name: str) -> list[tuple[str, str]]:
         known = [f"{node} has {', '.join(parameters)}" for node, parameters in populations.items() if parameters]
         more = f" and {len(known) - MOST} more" if len(known) > MOST else ""
         raise UnknownLearnableError(
-            f"learnable (--learnable) names {name!r}, which is no parameter of a neuron here; {'; '.join(known[:MOST]) or 'none has any'}"
+            f"learnable (--learnable) names {name!r}, not a parameter of a neuron here; {'; '.join(known[:MOST]) or 'none has any'}"
             f"{more}. Write beta for all that have one, or population.beta."
         )
     return found

@@ -40,7 +40,7 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
     ProjectFolderError
         It is a folder that snnc did not write.
     ModelFormatError, NoTimeStepError
-        A dialect, or seconds a step, are given for a file that is no NIR file.
+        A dialect, or seconds a step, are given for a file that is not a NIR file.
     NoTimeError
         It is a network without time; the message says whether it can be converted.
     SnncError
@@ -133,7 +133,7 @@ def load_project(folder: str | Path) -> tuple[Graph, Options]:
     Raises
     ------
     ProjectFolderError
-        The folder is no project, or damaged.
+        The folder is not a project, or is damaged.
     """
     where = Path(folder)
     if not is_project(where):
@@ -166,7 +166,7 @@ def damaged(folder: Path) -> Iterator[None]:
 
 
 def _check_types(chosen: Options) -> None:
-    """Refuse sizes that are no whole numbers of 1 or more, and a target that is no text."""
+    """Refuse sizes that are not whole numbers of 1 or more, and a target that is not text."""
     for name in _SIZES:
         value = getattr(chosen, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):

@@ -106,7 +106,7 @@ def read_project(folder: Path) -> Compiled:
     Raises
     ------
     ProjectFolderError
-        The folder is no project, or damaged.
+        The folder is not a project, or is damaged.
     """
     graph, chosen = load_project(folder)
     with damaged(folder):

@@ -31,7 +31,7 @@ def report(path: Path, format: str, other: Path | None = None) -> bytes:
     Raises
     ------
     ProjectFolderError
-        A folder is no project.
+        A folder is not a project.
     NoTilesError
         The format, or the comparison, needs tiles, and the target has none.
     PlanFileError
@@ -61,7 +61,7 @@ def read_program(path: Path) -> Program | None:
     Raises
     ------
     ProjectFolderError
-        The folder is no project, or damaged.
+        The folder is not a project, or is damaged.
     """
     if not path.is_dir() or load_project(path)[1].target not in UNPLACED:
         return None

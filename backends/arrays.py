@@ -51,7 +51,7 @@ def array_of(values: object, where: str) -> Array:
         array = np.asarray(values)
     except (ValueError, TypeError, RuntimeError) as error:
         reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
-        raise DataTypeError(f"{where} is no array of numbers ({reason}); give one whose rows all have one length.") from None
+        raise DataTypeError(f"{where} is not an array of numbers ({reason}); give one whose rows all have one length.") from None
     if array.dtype == object:
         kinds = sorted({type(item).__name__ for item in array.flat})
         held = f"objects ({', '.join(kinds[:3])})" if kinds else "objects"

@@ -60,7 +60,7 @@ def seconds_of(duration: float | str) -> float:
     Raises
     ------
     CheckpointIntervalError
-        It is no duration.
+        It is not a duration.
     """
     if isinstance(duration, int | float) and not isinstance(duration, bool) and math.isfinite(duration) and duration >= 0:
         return float(duration) or math.inf
@@ -68,7 +68,7 @@ def seconds_of(duration: float | str) -> float:
     if str(duration).strip().lower() == "none" or (found is not None and float(found[1]) == 0):
         return math.inf
     if found is None:
-        raise CheckpointIntervalError(f"{duration!r} is no time between checkpoints; give one such as 30s, 5m or 1h, or none.")
+        raise CheckpointIntervalError(f"{duration!r} is not a time between checkpoints; give one such as 30s, 5m or 1h, or none.")
     return float(found[1]) * _SECONDS[found[2]]
 
 

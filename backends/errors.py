@@ -180,7 +180,7 @@ class CheckpointError(SessionError):
 
 
 class CheckpointIntervalError(SessionError):
-    """The time between two checkpoints is no duration."""
+    """The time between two checkpoints is not a duration."""
 
     code = "SNNC-E539"
 

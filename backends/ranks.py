@@ -42,7 +42,7 @@ class Ranks:
         self.size: int = self._group.get_world_size()
         self._place = _place(self._group.get_backend_config(), engine.device)
         self._flat = self._torch.zeros(engine.gradient_elements + 2, dtype=self._torch.float32, device=self._place)
-        """All gradients one behind the other, the loss, and how many processes are to stop."""
+        """All gradients one after the other, the loss, and how many processes are to stop."""
         self._wait()
 
     def share(self, samples: Array) -> Array:

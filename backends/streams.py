@@ -62,7 +62,7 @@ def fit_batches(session: Session, batches: Iterable[Any], options: StreamOptions
     Raises
     ------
     BatchesError
-        What comes is no pair, or nothing comes: an iterator gives its batches once.
+        A batch is not a pair, or there is none: an iterator gives its batches once.
     DivergedError
         A loss is not finite, or a parameter is at the end of an epoch; the session holds those of the epoch before.
     SessionError

@@ -8,7 +8,7 @@ from snnc.backends.errors import TrainingOptionError
 
 
 def check_whole(name: str, value: object, least: int) -> None:
-    """Refuse what is no whole number of `least` or more.
+    """Refuse values that are not whole numbers of `least` or more.
 
     Raises
     ------

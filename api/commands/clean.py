@@ -34,7 +34,7 @@ def clean(
     places = tuple(folders or ())
     for place in places:
         if not place.is_dir():
-            raise CleanFolderError(f"{str(place)!r} is no folder; name folders in which snnc wrote something, or none.")
+            raise CleanFolderError(f"{str(place)!r} is not a folder; name folders in which snnc wrote something, or none.")
     both = cache == leftovers
     kept, busy = in_cache() if cache or both else ([], 0)
     waste: list[Waste] = [*kept, *(left_over(places) if leftovers or both else [])]

@@ -65,7 +65,7 @@ def check_streaming(target: Target, streaming: str) -> None:
         raise MappingOptionError(f"streaming is {streaming!r}; it is {', '.join(known[:-1])} or {known[-1]}.")
     if streaming in ("boundaries", "history") and target.streaming is None:
         raise MappingOptionError(
-            f"streaming is {streaming!r}, but the target {target.name} tells of no streaming memory; add a section [streaming] to its file."
+            f"streaming is {streaming!r}, but the target {target.name} defines no streaming memory; add a section [streaming] to its file."
         )
 
 

@@ -24,7 +24,7 @@ def ask(library: Literal["mtkahypar", "metis"], **given: Any) -> Ints:
     Raises
     ------
     PartitionerCrashError
-        The library ended its process, or its answer is no partition.
+        The library ended its process, or its answer is not a partition.
     """
     arrays, vertices = io.BytesIO(), len(given["work"])
     np.savez(arrays, **given)

@@ -18,7 +18,7 @@ class PartitionerError(SnncError):
 
 
 class PartitionerCrashError(SnncError):
-    """A partitioner from another package ended its process, or answered with something that is no partition."""
+    """A partitioner from another package ended its process, or answered with something that is not a partition."""
 
     code = "SNNC-E433"
 

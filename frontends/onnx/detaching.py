@@ -97,7 +97,7 @@ def hoisted(lines: list[Assignment], outside: set[str]) -> list[Assignment]:
 
 
 Form: TypeAlias = "Mapping[str, Array | None]"
-"""What an expression of spikes and constants is: the factor of each spike in a weighted sum, None where it is no such sum."""
+"""What an expression of spikes and constants is: the factor of each spike in a weighted sum, None where it is not such a sum."""
 
 
 class _Marker:

@@ -149,7 +149,7 @@ def _mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> Any:
             return found if _makes(function) else self.marked(found, (arguments, named))
 
         def marked(self, found: Any, arguments: Any) -> Any:
-            """Put the operator behind the values in `found` that need no gradient although one in `arguments` does."""
+            """Put the operator after the values in `found` that need no gradient although one in `arguments` does."""
             if self._depth or not any(isinstance(a, torch.Tensor) and a.requires_grad for a in tree.tree_leaves(arguments)):
                 return found
             return tree.tree_map(self._mark, found)
