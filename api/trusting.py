@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from snnc.backends.manifest import MANIFEST, digest_of, read_manifest
+from snnc.compiler.cache import cache_dir
 from snnc.compiler.ownership import fault_above, fault_of
 from snnc.errors import ChangedSourcesError, DamagedProjectError, ProjectFolderError, UnsafeProjectError, UntrustedProjectError
 from snnc.known_projects import is_known, remember
@@ -50,6 +51,8 @@ def vouch(folder: Path, trust: bool) -> None:
         Its sources are not those that snnc emits for the model.
     UntrustedProjectError
         They are, but somebody else compiled it.
+    CacheFolderError
+        There is no folder in which compiled projects are remembered.
     """
     folder = folder.resolve()
     listed = _listed(folder)
@@ -64,6 +67,7 @@ def vouch(folder: Path, trust: bool) -> None:
     if changed or is_known(folder):
         return
     if not trust:
+        cache_dir()  # where there is none, no project could be remembered, and none can be built
         _refuse_unknown(folder, listed)
     remember(folder)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from snnc.compiler.graph import Graph
 from snnc.frontends.onnx.detaching import DEFAULT, check_rule, sentence, with_rule
-from snnc.frontends.onnx.errors import UnreadableFileError
+from snnc.frontends.onnx.errors import DetachError, UnreadableFileError
 from snnc.frontends.onnx.load import load_onnx
 from snnc.frontends.onnx.reader import size_of
 
@@ -39,10 +39,14 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
     rule = None if detach is None else check_rule(detach)
     if not is_nir(path):
         return load_onnx(path, dt=dt, steps=steps, detach=rule)
-    from snnc.frontends.nir.load import load_nir
+    from snnc.frontends.nir.load import load_described
 
-    graph = load_nir(path, dt=dt, dialect=dialect)
+    graph, is_described = load_described(path, dt=dt, dialect=dialect)
     graph.steps = graph.steps or steps
+    if is_described:
+        if rule is not None:
+            raise DetachError(f"{path} describes its neurons with where gradients stop; leave out detach={rule!r}.")
+        return graph
     if rule is not None:
         with_rule(graph, rule)
     graph.assumptions.extend(sentence(graph, rule or DEFAULT))

@@ -41,12 +41,18 @@ def load_nir(path: str | Path, *, dt: float | None = None, dialect: str = "nir")
     NirError
         The file is wrong, or holds what snnc does not read; the message says which.
     """
+    return load_described(path, dt=dt, dialect=dialect)[0]
+
+
+def load_described(path: str | Path, *, dt: float | None = None, dialect: str = "nir") -> tuple[Graph, bool]:
+    """Do as :func:`load_nir`; return also whether the graph is one that snnc described in the file."""
     path = Path(path)
     how = find_dialect(dialect)
     try:
         file = read_nir(path)
         graph = _load(path.stem, file, dt, how)
-        return graph if file.notes is None else described(file.notes, graph, how)
+        found = graph if file.notes is None else described(file.notes, graph, how)
+        return found, found is not graph
     except (RecursionError, MemoryError) as error:
         raise NirTooLargeError(f"{path} nests too deep or needs more memory than there is ({type(error).__name__}).") from None
 

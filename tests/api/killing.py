@@ -22,12 +22,13 @@ import snnc
 import snnc.compiling  # children need not read it
 from snnc.backends import keeping
 from snnc.backends.checkpoint import Position, position_in, save_checkpoint
-from snnc.backends.manifest import TRAINED
+from snnc.backends.manifest import PROFILE, TRAINED
 from snnc.backends.weights import read_weight_file
 from snnc.cli import run_command
 
 SAMPLES, BATCH = 23, 5
-LEFT_BY_A_KILL = {".snnc.lock", "model/.trained.safetensors.part"}
+WITH_EVERY_RUN = {".snnc.lock", "model/.trained.safetensors.part", PROFILE}
+"""What a run that ends writes after its weights, and what a kill leaves."""
 
 
 @dataclass
@@ -194,8 +195,8 @@ def look(folder: Path, log: Path, table: dict[tuple[int, int], str], found: Kill
     found.beyond += bool(over) and place < max(over)
     if table.get(place) != values:
         found.strange.append(f"other values at {place}")
-    names = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
-    if names - LEFT_BY_A_KILL != {str(p.relative_to(folder.parent / "whole")) for p in (folder.parent / "whole").rglob("*") if p.is_file()}:
+    names, whole = ({str(p.relative_to(top)) for p in top.rglob("*") if p.is_file()} for top in (folder, folder.parent / "whole"))
+    if names - WITH_EVERY_RUN != whole - WITH_EVERY_RUN:
         found.strange.append(f"other files: {sorted(names)}")
     if not opens(folder):
         found.strange.append("the project does not open")

@@ -200,7 +200,11 @@ def test_without_a_home_what_needs_no_build_works_and_the_rest_says_what_to_set(
         )
         assert target == "reference" or "SNNC_CACHE=FOLDER" in said.err
     monkeypatch.setenv("SNNC_CACHE", str(tmp_path / "cache"))
-    assert call("run", tmp_path / "cpu", "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz")[0] == 0
+    line = ("run", tmp_path / "cpu", "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz")
+    status, said = call(*line)
+    assert (status, said.err[:17]) == (2, "error: SNNC-E445:")  # nothing could remember who compiled it
+    assert call(*line, "--trust")[0] == 0
+    assert call(*line)[0] == 0
 
 
 def test_doctor_says_where_the_cache_is_and_what_to_set_where_there_is_none(capsys, homeless, tmp_path, monkeypatch):

@@ -180,6 +180,10 @@ def test_losses_by_their_words():
         snnc.CrossEntropy("mse")
 
 
-def test_the_reference_backend_has_no_plan_to_show():
-    with snnc.compile(network()) as session, pytest.raises(errors.ProjectFolderError):
+def test_the_reference_backend_shows_its_program(capsys):
+    with snnc.compile(network()) as session:
         session.show()
+        layers = [name for name, _ in session.graph.of_type(ops.Population)]
+    shown = capsys.readouterr().out
+    assert layers
+    assert all(name in shown for name in layers)

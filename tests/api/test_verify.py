@@ -433,7 +433,7 @@ def test_the_outputs_of_a_project_are_those_of_its_own_program(tmp_path, monkeyp
     class Program:
         """A compiled program whose readout is wrong in step 2."""
 
-        def __init__(self, folder, arrays):
+        def __init__(self, folder, arrays, trust):
             asked.append(folder)
             self.session = verifying.open_graph(snnc.load(MODEL), verifying.Options())
             self.program, self.graph = self.session.program, self.session.graph

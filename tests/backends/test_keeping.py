@@ -293,7 +293,7 @@ def stopped(tmp_path):
     [
         ({"seed": 8}, "seed 7, here 8"),
         ({"batch": 4}, "batch 5, here 4"),
-        ({"shuffle": False}, "shuffle True, here False"),
+        ({"shuffle": False, "seed": None}, "shuffle True, here False"),
         ({"accumulate": 2}, "accumulate 1, here 2"),
         ({"learning_rate": 0.5}, "learning_rate None, here 0.5"),
         ({"y": samples(1)[1]}, "labels"),

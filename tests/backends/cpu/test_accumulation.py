@@ -68,7 +68,7 @@ def test_fitting_in_parts_learns_what_fitting_at_once_does_and_wrong_numbers_are
         found.append(session.state_dict())
     for name, value in found[0].items():
         np.testing.assert_allclose(found[1][name], value, atol=1e-9)
-    with pytest.raises(TrainingOptionError, match="at least 1 part"):
+    with pytest.raises(TrainingOptionError, match="accumulate is 0; it is a whole number of 1 or more"):
         session.fit(x, labels, accumulate=0)
     fixed = Session(type("Fixed", (ReferenceEngine,), {"batch": 8})(program), program)
     fixed.engine.batch = 8
