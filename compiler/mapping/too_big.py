@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
+from snnc.compiler.mapping.block_codelets import layer_code_bytes
 from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, received_bytes
 from snnc.compiler.mapping.choices import all_within, choices
+from snnc.compiler.mapping.codelets import codelet_bytes
 from snnc.compiler.mapping.errors import BaselineTooBigError, Knob, TooBigError
 from snnc.compiler.mapping.knobs import Attempt, find_knobs
 from snnc.compiler.mapping.lifetimes import fullest, stages_of
@@ -28,7 +30,6 @@ _WHAT: Final = {
     "relays": "spikes of all steps",
     "records": "outputs of all steps",
     "exchange": "received data",
-    "code": "code",
 }
 
 
@@ -44,13 +45,14 @@ def too_big(problem: Problem, misfit: tuple[int, Layout, Memory] | None, again: 
         owners = [layer for layer in problem.network.layers if layout.range_of(layer).replica_of(tile) is not None]
         label = owners[0].label if owners else ""
         who = f"tile {tile}" + (f" (layer {label!r})" if owners else _relayed(layout, tile))
-        what = _what(layout, tile, category)
+        what = _what(layout, tile, category, size)
     else:
         layer, neurons, phase, held = _closest(problem)
         label, needed = layer.label, sum(held.values())
         category, size = max(held.items(), key=lambda item: item[1])
         who = f"each tile of layer {label!r} ({neurons} of {layer.neurons} neurons on a tile)"
-        what = _WHAT[category]
+        codelets = layer_code_bytes(problem, layer) + problem.target.fixed_tile_bytes
+        what = _code(size - codelets) if category == "code" else _WHAT[category]
     knobs = find_knobs(again[0], needed, again[1]) if again is not None else ()
     return TooBigError(
         f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes and has {there:,} (in {phase!r}). "
@@ -84,10 +86,17 @@ def _advice(problem: Problem, knobs: tuple[Knob, ...]) -> str:
     return f" {start}: {'; '.join(found)}."
 
 
-def _what(layout: Layout, tile: int, category: str) -> str:
-    """Name what takes most of a tile."""
+def _what(layout: Layout, tile: int, category: str, size: int) -> str:
+    """Name what takes most of a tile, `size` bytes."""
+    if category == "code":
+        return _code(size - int(codelet_bytes(layout)[0][tile]) - layout.problem.target.fixed_tile_bytes)
     source = _most_relayed(layout, tile) if category == "relays" else None
     return _WHAT[category] if source is None or source.kind == "spikes" else "values of all steps"
+
+
+def _code(exchange: int) -> str:
+    """Name code, `exchange` bytes of which are no codelets: they grow with the pieces that a tile reads, not with its classes."""
+    return f"code ({exchange:,} of them for what it reads from other tiles, piece by piece)"
 
 
 def _most_relayed(layout: Layout, tile: int) -> Source | None:
@@ -135,7 +144,7 @@ def baseline_too_big(problem: Problem, strategy: str, misfit: tuple[int, Layout,
     name, size = largest_category(memory.at_peak, tile)
     return BaselineTooBigError(
         f"the network does not fit on {problem.target.name} by the strategy {strategy!r}: tile {tile} needs {needed:,} bytes and has "
-        f"{problem.target.tile_bytes:,} (in {memory.phase_of(tile)!r}). Most of it, {size:,} bytes, is {_what(layout, tile, name)}. "
+        f"{problem.target.tile_bytes:,} (in {memory.phase_of(tile)!r}). Most of it, {size:,} bytes, is {_what(layout, tile, name, size)}. "
         "Try the strategy 'snnc'.",
         needed,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -135,6 +136,22 @@ def test_what_relays_keep_is_named_by_its_kind(kind: str) -> None:
     made = lower(net.graph(), loss=None, optimizer=None, steps=100)
     with pytest.raises(TooBigError, match=rf"bytes, is {kind} of all steps"):
         make_plan(made, tiles(4, 20_000 if kind == "spikes" else 300_000), steps=100, batch=1, effort=0)
+
+
+@pytest.mark.parametrize("size", [100_000, 110_000], ids=["no placement", "a placement"])
+def test_code_for_what_a_tile_reads_is_told_apart_from_its_codelets(size: int) -> None:
+    machine = tiles(1400, size)
+    with pytest.raises(TooBigError) as caught:
+        make_plan(chain(20, 1000, 1000, 5), machine, steps=10, batch=4, quick=True)
+    error = caught.value
+    found = re.search(r"([\d,]+) bytes, is code \(([\d,]+) of them for what it reads", str(error))
+    assert found is not None
+    code, read = (int(group.replace(",", "")) for group in found.groups())
+    assert code == error.category_bytes
+    assert read % machine.fragment_code_bytes == 0
+    # Deltas of 1000 neurons and their weights, about a piece each.
+    assert 2000 <= read / machine.fragment_code_bytes < 2200
+    assert code - read < 20_000
 
 
 def test_about_the_largest_batch_that_fits_is_found() -> None:
