@@ -117,3 +117,9 @@ class TorchHookError(OnnxWriteError):
     """A hook of a PyTorch module changes a gradient in a way that snnc does not follow."""
 
     code = "SNNC-E271"
+
+
+class TorchFunctionError(OnnxWriteError):
+    """A PyTorch module has a function of its own over whole sequences, whose gradient snnc does not follow."""
+
+    code = "SNNC-E276"

@@ -16,9 +16,9 @@ from snnc.frontends.onnx.load import load_onnx
 from snnc.frontends.onnx_writer.errors import TorchModuleError
 from snnc.frontends.torch_modules.exporting import EXPORTERS, Call, argument_names, export, require_torch
 from snnc.frontends.torch_modules.held import hold_back
-from snnc.frontends.torch_modules.marking import write_marks
-from snnc.frontends.torch_modules.naming import learnable_as_in, named_after
-from snnc.frontends.torch_modules.notices import notices
+from snnc.frontends.torch_modules.marking import clamped, write_marks
+from snnc.frontends.torch_modules.naming import keep_shared, learnable_as_in, named_after
+from snnc.frontends.torch_modules.notices import notices, unclamped
 from snnc.frontends.torch_modules.own_operators import has_own_operators
 from snnc.frontends.torch_modules.states import how_it_runs, let_gradients_pass, own_copy, sequence_module, short
 
@@ -99,7 +99,9 @@ def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None) -> Gra
             file = Path(folder) / f"{title}.onnx"
             export(Call(sequence_module(part, found, arguments), title, leaves, names, exporters), file)
             write_marks(file)
-            return load_onnx(file, steps=steps, marked=True)
+            graph = load_onnx(file, steps=steps, marked=True)
+            graph.assumptions.extend(unclamped(clamped(file), part))
+            return graph
 
     def read(part: Any) -> Graph:
         try:
@@ -114,11 +116,12 @@ def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None) -> Gra
 
     graph = named_after(read(own), own, read)
     learnable_as_in(graph, module)
+    several = keep_shared(graph, module)
     hold_back(graph, module)
     graph.assumptions.extend(
         f"SNNC-W271: the output of {name!r} carries no gradient in the module; what is in front of it does not learn." for name in without
     )
-    graph.assumptions.extend(notices(graph, module))
+    graph.assumptions.extend(notices(graph, module, several))
     _say_slow(time.monotonic() - began)
     return graph
 

@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from snnc.frontends.onnx.detaching import MARK, PARAMETER
 from snnc.frontends.torch_modules.exporting import OPSET, require_torch
 from snnc.frontends.torch_modules.own_operators import reference_of
@@ -79,6 +81,25 @@ def write_marks(file: Path) -> None:
     del model.opset_import[:]
     model.opset_import.extend(kept)
     onnx.save(model, str(file))
+
+
+def clamped(file: Path) -> dict[str, tuple[float, float]]:
+    """Return the parameters of neurons, by label, that an exported file with marks clips to constants, and the bounds."""
+    import onnx
+
+    graph = onnx.load(str(file), load_external_data=False).graph
+    labels = {n.output[0]: n.name.removeprefix(PARAMETER) for n in graph.node if n.name.startswith(PARAMETER)}
+    values = {t.name: t for t in graph.initializer}
+    values |= {n.output[0]: a.t for n in graph.node if n.op_type == "Constant" for a in n.attribute if a.name == "value"}
+
+    def bound(node: Any, k: int, default: float) -> float:
+        if len(node.input) <= k or node.input[k] not in values:
+            return default
+        return float(onnx.numpy_helper.to_array(values[node.input[k]]).reshape(-1)[0])
+
+    return {
+        labels[n.input[0]]: (bound(n, 1, -np.inf), bound(n, 2, np.inf)) for n in graph.node if n.op_type == "Clip" and n.input[0] in labels
+    }
 
 
 def _define(torch: Any) -> None:

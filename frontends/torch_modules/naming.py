@@ -73,6 +73,31 @@ def learnable_as_in(graph: Graph, module: Any) -> None:
         replace_operation(graph, name, replace(population, learnable=population.learnable | found))
 
 
+def keep_shared(graph: Graph, module: Any) -> list[str]:
+    """Make neurons' parameters that several populations hold constants, in place, and return their names in the module.
+
+    Each population would learn its own copy, by its own part of the gradient.
+    """
+    trained = {name: t.detach().cpu().numpy() for name, t in module.named_parameters() if t.requires_grad}
+    owners = {name.rpartition(".")[0] for name in arrays(module)}
+    holders: dict[tuple[str, str], set[str]] = {}
+    for node, population in graph.of_type(Population):
+        for parameter, value in _parameters(population).items():
+            fitting = {n for n, t in trained.items() if parameter in population.learnable and _fits(n, t, parameter, value)}
+            holders[node, parameter] = {n for n in fitting if n.rpartition(".")[0] == node} or (set() if node in owners else fitting)
+    found = []
+    for name in trained:
+        places = [place for place, names in holders.items() if name in names]
+        if len(places) <= len(set.union(set(), *(holders[place] for place in places))):
+            continue
+        found.append(name)
+        for node, parameter in places:
+            ours = graph.operation(node)
+            assert isinstance(ours, Population)
+            replace_operation(graph, node, replace(ours, learnable=ours.learnable - {parameter}))
+    return found
+
+
 def arrays(module: Any) -> dict[str, Array]:
     """Return parameters and buffers of floating type by their names."""
     state = module.state_dict(keep_vars=True)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from snnc.compiler.graph import WEIGHTED, Graph, Population
 from snnc.frontends.torch_modules.batchnorm import normalisations
-from snnc.frontends.torch_modules.forms import FUNCTIONS, forms
+from snnc.frontends.torch_modules.forms import FUNCTIONS, blocks, forms
 
 _MOST: Final = 6
 
 
-def notices(graph: Graph, module: Any) -> list[str]:
-    """Return the sentences about a module and the network that was read of it."""
-    return [*_functions(graph), *_normalised(module), *_dropped(module), *_constant(graph, module)]
+def notices(graph: Graph, module: Any, several: list[str]) -> list[str]:
+    """Return the sentences about a module and the network that was read of it; parameters `several` are held by several populations."""
+    return [*_functions(graph), *_normalised(module), *_dropped(module), *_constant(graph, module, several), *_shared(several)]
 
 
 def _functions(graph: Graph) -> Iterator[str]:
@@ -44,7 +44,7 @@ def _dropped(module: Any) -> Iterator[str]:
         yield f"SNNC-W274: the dropout of {_listed(found)} does nothing in snnc, in training neither."
 
 
-def _constant(graph: Graph, module: Any) -> Iterator[str]:
+def _constant(graph: Graph, module: Any, said: Collection[str]) -> Iterator[str]:
     """Say which parameters learn in the module only."""
     learned = {(name, parameter) for name, population in graph.of_type(Population) for parameter in population.learnable}
     names = {parameter for _, parameter in learned}
@@ -53,16 +53,39 @@ def _constant(graph: Graph, module: Any) -> Iterator[str]:
     folded = bool(normalisations(module))
     missing = []
     for name, parameter in module.named_parameters():
+        if name in said:
+            continue
         value = parameter.detach().cpu().numpy()
         last = name.rpartition(".")[2]
         of_neuron = any(p == last or p.endswith(f"_{last}") or p.rstrip("0123456789") == last for p in names)
         if not parameter.requires_grad or of_neuron or (value.ndim > 1 and last not in ("threshold", "beta", "alpha")) or folded:
             continue
-        if any(forms(name, value, array, array) for array in arrays):
+        if any(find(name, value, array, array) for find in (forms, blocks) for array in arrays):
             continue
         missing.append(name)
     if missing:
         yield f"SNNC-W275: {_listed(missing)} of the module learn there, and are constants of the network or take no part in it."
+
+
+def unclamped(bounds: Mapping[str, tuple[float, float]], module: Any) -> Iterator[str]:
+    """Say which parameters training may take out of the bounds that the module clamps them to; the network keeps no such clamp."""
+    values = {name: module.get_parameter(name).detach().cpu().numpy() for name in bounds}
+    inside = {name: pair for name, pair in bounds.items() if ((pair[0] < values[name]) & (values[name] < pair[1])).all()}
+    for low, high in sorted(set(inside.values())):
+        names = [name for name, pair in inside.items() if pair == (low, high)]
+        yield (
+            f"SNNC-W276: the module clamps {_listed(names)} to {low:g} to {high:g}, and the network has no clamp: training may leave that "
+            "range, where the module computes something else. Train with a smaller learning rate if it does."
+        )
+
+
+def _shared(names: list[str]) -> Iterator[str]:
+    """Say which parameters stay as they are because several populations hold them."""
+    if names:
+        yield (
+            f"SNNC-W277: {_listed(names)} of the module learn there, and are constants of the network: several populations hold them, "
+            "and would train them apart."
+        )
 
 
 def _listed(names: list[str]) -> str:

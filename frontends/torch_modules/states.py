@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from snnc.frontends.onnx_writer.errors import HiddenStateExampleError, StateLostError, TorchExportError
+from snnc.frontends.onnx_writer.errors import HiddenStateExampleError, StateLostError, TorchExportError, TorchFunctionError
 from snnc.frontends.torch_modules.exporting import first_line, require_torch
+from snnc.frontends.torch_modules.functions import watching_functions
 from snnc.frontends.torch_modules.marking import marking, needing_gradients
 
 STEPS: Final = 5
@@ -26,6 +27,12 @@ STEPS: Final = 5
 
 def own_copy(module: Any) -> Any:
     """Copy a module that may hold states with gradients, at rest and as after ``eval()``."""
+    found = _copy_of(module).eval()
+    put_to_rest(found)
+    return found
+
+
+def _copy_of(module: Any) -> Any:
     torch = require_torch()
     memo: dict[int, Any] = {}
     for part in module.modules():
@@ -33,9 +40,7 @@ def own_copy(module: Any) -> Any:
         for value in torch.utils._pytree.tree_leaves(held):
             if isinstance(value, torch.Tensor) and not value.is_leaf:
                 memo[id(value)] = value.detach().clone()
-    found = copy.deepcopy(module, memo).eval()
-    put_to_rest(found)
-    return found
+    return copy.deepcopy(module, memo)
 
 
 def put_to_rest(module: Any) -> None:
@@ -65,10 +70,11 @@ def how_it_runs(module: Any, arguments: tuple[Any, ...], title: str) -> Found:
     StateLostError
         It is one step that neither keeps, nor returns and takes its states.
     TorchExportError
-        It runs neither on the example nor on one step of it.
+        It runs neither on the example nor on one step of it, or on one step that loses its states.
     """
     units = [part for part in module.modules() if _is_unit(part)]
     run = _watched(module, units, arguments)
+    whole = run.failure
     if run.failure is not None:
         step = _watched(module, units, tuple(a[0] for a in arguments)) if units and _are_sequences(arguments) else run
         if step.failure is not None:
@@ -80,6 +86,10 @@ def how_it_runs(module: Any, arguments: tuple[Any, ...], title: str) -> Found:
     outside = [part for part in units if id(part) in run.calls and (id(part) in run.given or not _keeps(part))]
     if len(arguments) > 1 and (outside or hands_on):
         return Found()  # the states are among the arguments
+    if outside and not hands_on and whole is not None:
+        raise TorchExportError(
+            f"{title} does not run on the example: {first_line(whole)}. It runs on one step of it, but keeps no state for the next one."
+        )
     if outside and not hands_on:
         names = ", ".join(sorted({type(part).__name__ for part in outside}))
         raise StateLostError(
@@ -207,35 +217,42 @@ def let_gradients_pass(module: Any, found: Found, arguments: tuple[Any, ...]) ->
     Some of SpikingJelly's neurons leave out their surrogate after ``eval()``, which changes no value.
     """
     cut = _cut_units(module, found, arguments)
-    for part in cut.values():
-        part.training = True
-    return list(_cut_units(module, found, arguments)) if cut else []
+    for name in cut:
+        module.get_submodule(name).training = True
+    return _cut_units(module, found, arguments) if cut else []
 
 
-def _cut_units(module: Any, found: Found, arguments: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the neurons, by name, whose output needs no gradient although their input does."""
+def _cut_units(module: Any, found: Found, arguments: tuple[Any, ...]) -> list[str]:
+    """Return the names of the neurons whose output needs no gradient although their input does."""
     torch = require_torch()
     tree = torch.utils._pytree
-    cut: dict[str, Any] = {}
+    module = _copy_of(module)  # a run under autograd leaves values with gradients in it
+    cut: list[str] = []
 
     def needs(values: Any) -> bool:
         return any(isinstance(v, torch.Tensor) and v.requires_grad for v in tree.tree_leaves(values))
 
     def look(name: str, part: Any, given: Any, put_out: Any) -> None:
-        if needs(given) and not needs(put_out):
-            cut[name] = part
+        if needs(given) and not needs(put_out) and name not in cut:
+            cut.append(name)
 
-    hooks = [p.register_forward_hook(partial(look, n)) for n, p in module.named_modules() if hasattr(p, "_memories") or _is_unit(p)]
+    for name, part in module.named_modules():
+        if hasattr(part, "_memories") or _is_unit(part):
+            part.register_forward_hook(partial(look, name))
     leaves, structure = tree.tree_flatten(arguments)
     given = tree.tree_unflatten(list(needing_gradients(tuple(leaves))), structure)
+    title = type(module).__name__
     try:
-        with warnings.catch_warnings(), torch.enable_grad():
+        with warnings.catch_warnings(), torch.enable_grad(), watching_functions() as over_time:
             warnings.simplefilter("ignore")
             _each_step(torch, module, given, found) if found.each else module(*given)
-    finally:
-        for hook in hooks:
-            hook.remove()
-        put_to_rest(module)
+    except Exception as error:  # the user's own code
+        raise TorchExportError(f"{title} does not run on the example where its inputs need gradients: {first_line(error)}") from None
+    if over_time:
+        raise TorchFunctionError(
+            f"{title} calls {', '.join(sorted(over_time))}, with a backward pass of its own that takes gradients from step to step; snnc "
+            "would train it by another gradient. Use a neuron whose surrogate works step by step."
+        )
     return cut
 
 

@@ -10,9 +10,9 @@ from snnc.compiler.graph import Output
 from snnc.compiler.lower import lower
 from snnc.compiler.optimizers import SGD
 from snnc.compiler.surrogates import parse_surrogate
-from snnc.frontends.torch_modules.forms import FUNCTIONS, forms
+from snnc.frontends.torch_modules.forms import FUNCTIONS, blocks, forms
 from snnc.frontends.torch_modules.naming import arrays
-from snnc.frontends.torch_modules.weights import _whole
+from snnc.frontends.torch_modules.weights import _as_their_weight, _whole
 
 CLOSE = 1e-4
 """The largest difference beside the largest gradient of the same tensor."""
@@ -67,6 +67,7 @@ def assert_same_gradients(module, graph, run, x, surrogate, seed=1):
     largest = max(np.abs(gradient).max() for gradient in theirs.values())
     for name, gradient in theirs.items():
         mine = ours[""] if not name else _of(name, tensors[name], values, ours)
+        mine = _of_blocks(name, tensors[name], values, ours, tensors) if mine is None else mine
         scale = max(np.abs(gradient).max(), CANCELLED * largest)
         if mine is None:
             assert not gradient.any(), f"{name} learns in the module only: {gradient}"
@@ -96,3 +97,17 @@ def _of(name, tensor, values, ours):
         slope = (forward(tensor.astype(np.float64) + step) - forward(tensor.astype(np.float64) - step)) / (2 * step)
         gradient = gradient * slope
     return (gradient.T if form.transposed else gradient).reshape(tensor.shape)
+
+
+def _of_blocks(name, tensor, values, ours, tensors):
+    """Return our gradient of a tensor whose blocks of rows are weights of their own: the gates of a cell; None where none is."""
+    found = np.zeros(tensor.shape)
+    rows = set()
+    for label, value in values.items():
+        fitting = [f for n, t in tensors.items() for f in blocks(n, t, value, value)]
+        fitting = _as_their_weight(fitting, label.rpartition(".")[0], values, tensors) or fitting
+        for form in fitting:
+            if form.tensor == name and label in ours and form.rows is not None:
+                found[slice(*form.rows)] += ours[label].T if form.transposed else ours[label]
+                rows.add(form.rows)
+    return found if rows else None

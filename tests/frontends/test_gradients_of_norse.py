@@ -9,6 +9,7 @@ from frameworks import framework, torch
 
 import snnc
 from snnc.compiler.graph import Linear, Sparse
+from snnc.frontends.onnx.errors import MalformedGraphError
 
 norse = framework("norse.torch")
 
@@ -20,7 +21,7 @@ EACH = ("lif", "lif_box", "lsnn", "lif_refrac", "lif_adex", "lif_adex_refrac", "
 FILTERS = ("leaky_integrator", "leaky_integrator_box")
 ALWAYS = {"LIF", "LIFRecurrent", "LSNNRecurrent", "LIFRefracCell", "LIFRefracRecurrentCell", "LIFBoxCell", "LICell", "IzhikevichCell"}
 ELSEWHERE = {"LILinearCell"}
-"""Layers of weights that take no current of the same size."""
+"""Layers of weights that take no current of the same size; below."""
 
 
 def modules():
@@ -80,8 +81,8 @@ class Net(torch.nn.Module):
         return torch.stack(found)
 
 
-def agrees(net):
-    x = np.random.default_rng(0).normal(0.4, 1.2, (9, 2, INPUTS)).astype(np.float32)
+def agrees(net, batch=2):
+    x = np.random.default_rng(0).normal(0.4, 1.2, (9, batch, INPUTS)).astype(np.float32)
     graph = snnc.from_torch(net, torch.zeros(6, 1, INPUTS), steps=9)
     assert_same_gradients(net, graph, lambda module, x: module(x), x, "fast_sigmoid:1")
     return graph
@@ -90,6 +91,40 @@ def agrees(net):
 @pytest.mark.parametrize("name", modules())
 def test_a_neuron_has_the_gradients_of_its_own_autograd(name):
     agrees(Net(name))
+
+
+class Steps(torch.nn.Module):
+    """A cell with weights of its own, or given them, step by step."""
+
+    def __init__(self, cell, *weights):
+        super().__init__()
+        self.cell, self.weights = cell, torch.nn.ParameterList(weights)
+
+    def forward(self, x):
+        state, found = None, []
+        for step in x:
+            out, state = self.cell(step, *self.weights, state)
+            found.append(out)
+        return torch.stack(found)
+
+
+def test_a_leaky_integrator_with_weights_has_the_gradients_of_its_own_autograd():
+    torch.manual_seed(0)
+    agrees(Steps(importlib.import_module("norse.torch.module.leaky_integrator").LILinearCell(INPUTS, NEURONS)))
+
+
+def test_neurons_with_correlation_traces_have_the_gradients_of_their_own_autograd():
+    torch.manual_seed(0)
+    layer = importlib.import_module("norse.torch.module.lif_correlation").LIFCorrelation(INPUTS, NEURONS)
+    weights = torch.nn.Parameter(150 * torch.randn(NEURONS, INPUTS)), torch.nn.Parameter(torch.randn(NEURONS, NEURONS))
+    agrees(Steps(layer, *weights), batch=1)  # it runs on no larger one
+
+
+def test_conductance_based_neurons_of_norse_which_leave_out_their_input_are_refused():
+    cell = importlib.import_module("norse.torch.module.coba_lif").CobaLIFCell(INPUTS, NEURONS)
+    assert torch.equal(cell(torch.zeros(1, INPUTS))[1].g_e, cell(torch.ones(1, INPUTS))[1].g_e)
+    with pytest.raises(MalformedGraphError, match="SNNC-E207: the graph has no input besides its weights"):
+        snnc.from_torch(Steps(cell), torch.zeros(6, 1, INPUTS))
 
 
 @pytest.mark.parametrize(("autapses", "kind"), [(True, Linear), (False, Sparse)])

@@ -9,6 +9,7 @@ from frameworks import framework, torch
 import snnc
 from snnc.backends.training_notes import TrainingDiffers
 from snnc.cli import run_command
+from snnc.compiler.graph import Population
 
 snn = framework("snntorch")
 neuron, layer, functional = (framework(f"spikingjelly.activation_based.{part}") for part in ("neuron", "layer", "functional"))
@@ -58,6 +59,37 @@ def test_a_network_that_trains_alike_says_nothing():
     assert said(jelly(neuron.LIFNode(detach_reset=True))) == []
 
 
+class Twice(torch.nn.Module):
+    """Two layers of weights in front of neurons of one decay."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.fc1, self.fc2 = torch.nn.Linear(INPUTS, NEURONS), torch.nn.Linear(NEURONS, NEURONS)
+        self.unit = snn.Leaky(beta=0.9, learn_beta=True)
+
+    def forward(self, x):
+        one, two, found = torch.zeros(1), torch.zeros(1), []
+        for step in x:
+            spikes, one = self.unit(self.fc1(step), one)
+            spikes, two = self.unit(self.fc2(spikes), two)
+            found.append(spikes)
+        return torch.stack(found)
+
+
+def test_a_neuron_that_is_called_in_two_places_keeps_its_parameters_as_they_are():
+    graph = snnc.from_torch(Twice(), torch.zeros(5, 1, INPUTS), steps=6)
+    assert [text for text in said(graph) if text.startswith("SNNC-W277: 'unit.beta' of the module")]
+    assert not any("beta" in population.learnable for _, population in graph.of_type(Population))
+
+
+def test_the_biases_of_the_gates_of_a_cell_learn():
+    unit = snn.SLSTM(NEURONS, NEURONS, threshold=0.1)
+    with torch.no_grad():
+        unit.lstm_cell.bias_ih.uniform_(-0.5, 0.5)
+    assert said(snnc.from_torch(Cell(unit), torch.zeros(5, 1, INPUTS), steps=6)) == []
+
+
 class Graded(torch.nn.Module):
     def __init__(self, unit):
         super().__init__()
@@ -76,6 +108,24 @@ def test_a_learned_graded_factor_learns_here_too():
     assert said(graph) == []
     with snnc.compile(graph) as session:
         assert "unit.graded_spikes_factor" in session.state_dict()
+
+
+class Cell(Graded):
+    def forward(self, x):
+        state, found = self.unit.reset_mem(), []
+        for step in x:
+            spikes, *state = self.unit(self.fc(step), *state)
+            found.append(spikes)
+        return torch.stack(found)
+
+
+@pytest.mark.parametrize(("beta", "count"), [(0.9, 1), (1.0, 0)])
+def test_a_decay_that_may_leave_the_range_it_is_clamped_to_is_named(beta, count):
+    """At its bound the clamp stays in the equations."""
+    graph = snnc.from_torch(Graded(snn.Leaky(beta=beta, learn_beta=True)), torch.zeros(5, 1, INPUTS), steps=6)
+    found = said(graph)
+    assert len(found) == count
+    assert all(text.startswith("SNNC-W276: the module clamps 'unit.beta' to 0 to 1") for text in found)
 
 
 @pytest.mark.filterwarnings("ignore")
