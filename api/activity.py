@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +37,8 @@ class Activity:
         The same of neurons that take gradient (that spiked, or are inside the support of their surrogate), where that is bounded.
     rates
         A step, of each single value of a buffer that was measured.
+    patterns
+        Which values of a buffer that was measured spiked: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them.
     counts, near_counts
         Spikes, and neurons that take gradient, of a buffer that was measured, [steps, samples].
     """
@@ -48,6 +51,13 @@ class Activity:
     rates: Mapping[str, Array] = field(default_factory=dict)
     counts: Mapping[str, Array] = field(default_factory=dict)
     near_counts: Mapping[str, Array] = field(default_factory=dict)
+    patterns: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def measured(self) -> dict[str, Any]:
+        """What a mapping is given beside :attr:`mean`, by the names of :func:`snnc.compiler.mapping.make_plan`."""
+        found = (self.rates, self.near, self.counts, self.near_counts, self.patterns)
+        return dict(zip(("rates", "near", "counts", "near_counts", "patterns"), found, strict=True))
 
     def capacities(self, program: StepProgram) -> dict[str, int]:
         """Return windows that hold a quarter more than the busiest step that was seen."""
@@ -56,6 +66,11 @@ class Activity:
     def gradient_capacities(self, program: StepProgram) -> dict[str, int]:
         """Return the same for windows of the backward pass."""
         return _with_room(program, self.near_peak)
+
+
+def taken(pattern: Array, index: Array | None) -> Array:
+    """Return :attr:`Activity.patterns` of the values at `index`; None: of all."""
+    return pattern if index is None else np.packbits(np.unpackbits(pattern, axis=-1)[..., index], axis=-1)
 
 
 def _with_room(program: StepProgram, peak: Mapping[str, int]) -> dict[str, int]:
@@ -107,6 +122,7 @@ def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: 
         rates={name: memory[name].mean(axis=(0, 1)) for name in sending},
         counts=counts,
         near_counts=entries,
+        patterns={name: np.packbits(memory[name].reshape(steps, batch, -1) != 0, axis=-1) for name in sending},
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from snnc.activity import Activity
+from snnc.activity import Activity, taken
 from snnc.compiler.channel_order import ChannelOrder
 from snnc.compiler.mapping.errors import TooBigError
 from snnc.compiler.parting import Correspondence
@@ -67,7 +67,8 @@ def activity_of(way: Ordered, activity: Activity | None) -> Activity | None:
         return None
     places = way.between.buffers
     moved = {name: rate if (p := places.get(name)) is None or p.index is None else rate[p.index] for name, rate in activity.rates.items()}
-    return replace(activity, rates=moved)
+    bits = {name: pattern if (p := places.get(name)) is None else taken(pattern, p.index) for name, pattern in activity.patterns.items()}
+    return replace(activity, rates=moved, patterns=bits)
 
 
 def save_orders(way: Ordered, folder: Path) -> None:

@@ -161,8 +161,7 @@ def _map_onto(
         }
         for capacity, entries in itertools.product(forward, backward)
     ]
-    measured = {"rates": activity.rates, "near": activity.near, "counts": activity.counts, "near_counts": activity.near_counts}
-    seen = partial(make, activity=activity.mean, activity_source=activity.source, **measured)
+    seen = partial(make, activity=activity.mean, activity_source=activity.source, **activity.measured)
     return seen(**_faster(seen, candidates))
 
 

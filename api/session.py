@@ -215,7 +215,10 @@ class Session(session.Session):
         return slim(found)
 
     def cycles(self) -> dict[str, float] | None:
-        """Return the cycles that the emulator counted for the last run and the predicted ones, or None where nothing was counted."""
+        """Return the cycles that the emulator counted for the last run and the predicted ones, or None where nothing was counted.
+
+        The prediction is for the activity that the plan was made with: that of ``calibrate``, or an assumed one.
+        """
         found = self.profile()
         if self.plan is None or found is None or not found["cycles_last_run"]:
             return None

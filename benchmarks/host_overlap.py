@@ -30,7 +30,7 @@ NETS = ("w1", "w1-ff", "logged-h2-a1")
 def plans(case: Case, io_tiles: int | None) -> tuple[Plan, Plan]:
     """Map without overlap, then with."""
     seen = measure_activity(case.program, case.inputs, "the same inputs")
-    measured = {"activity": seen.mean, "near": seen.near, "rates": seen.rates, "counts": seen.counts, "near_counts": seen.near_counts}
+    measured = {"activity": seen.mean, **seen.measured}
     make = partial(make_plan, case.program, steps=case.steps, batch=case.batch, **measured, **dict(case.options))
     off = make(case.target)
 

@@ -15,7 +15,7 @@ from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cost import EVENT_SWEEP, VALUE_SWEEP, CodeletCost, column_sweeps, worker_cycles
 from snnc.compiler.mapping.gradient_counts import halvings, returned_buses
 from snnc.compiler.mapping.grouping import Floats
-from snnc.compiler.mapping.indexed_cycles import keys_passed, round_counts
+from snnc.compiler.mapping.indexed_cycles import keys_passed, round_counts, target_counts
 from snnc.compiler.mapping.indexed_events import drawn_cycles, is_drawn
 from snnc.compiler.mapping.load import Load
 from snnc.compiler.mapping.network import Layer, Link
@@ -183,8 +183,11 @@ def _rounds(layout: Layout, layer: Layer, blocks: Blocks, links: list[Link], *, 
     steps: Any = np.asarray(fixed, dtype=np.float64)[:, None] - cost.idle
     for link in learned:
         shown = timeline.in_rounds(problem.bus[problem.bus_of[link.id]], rounds, backward=backward, spikes=True)
-        for one, values in _of_event(layout, layer, blocks, cost, link, shown):
+        drawn = is_drawn(layout, link, rounds)
+        for one, values in _of_round(layout, layer, blocks, cost, link, shown, drawn=drawn):
             steps = steps + one[:, None] * Sums(values).over(blocks.first, blocks.samples)
+        if drawn:
+            steps = steps + drawn_cycles(layout, link, blocks, cost, backward=backward, further=True)
     for link in back:
         bus = problem.bus[problem.bus_of[link.id]]
         one = worker_cycles(replace(cost, start=0), columns=blocks.columns, entries=1)
@@ -207,16 +210,24 @@ def _came(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
     return found + own * Sums(entries).over(blocks.first, blocks.samples)
 
 
-def _of_event(layout: Layout, layer: Layer, blocks: Blocks, cost: CodeletCost, link: Link, shown: Any) -> Iterator[tuple[Any, Any]]:
-    """Cycles of every kind of block, and what they are to be multiplied with, for what a further window has `shown`."""
+def _of_round(
+    layout: Layout, layer: Layer, blocks: Blocks, cost: CodeletCost, link: Link, shown: Any, *, drawn: bool
+) -> Iterator[tuple[Any, Any]]:
+    """Cycles of every kind of block, and what they are to be multiplied with, for what a further window has `shown`.
+
+    Where events are `drawn`, without those that they take.
+    """
     plain, columns = replace(cost, start=0), blocks.columns
     if link.indexed is None:
         counts: dict[str, Any] = {"events": 1} if link.dense else {"ids": 1}
         yield worker_cycles(plain, columns=columns, **counts) + 0 * columns, shown
         return
     held = layout.kind_holdings(layer, blocks)(link.indexed, "target").largest
-    yield worker_cycles(plain, columns=columns, **round_counts(link, held, events=1)) + 0 * columns, shown
+    yield worker_cycles(plain, searches=held["searched"]) + 0 * columns, halvings(shown)
+    yield worker_cycles(plain, lookups=target_counts(link, held, 1, 0.0, 0.0)["lookups"]) + 0 * columns, shown > 0
     yield worker_cycles(plain, columns=columns, **round_counts(link, held, passed=1)) + 0 * columns, keys_passed(shown)
+    if not drawn:
+        yield worker_cycles(plain, columns=columns, **round_counts(link, held, events=1)) + 0 * columns, shown
 
 
 def limited_sources(buses: Iterable[Bus]) -> dict[Any, list[Bus]]:

@@ -33,7 +33,7 @@ def batches(sources: Iterable[Source], measured: Mapping[str, Array], steps: int
 def spikes_of(source: Source, rate: float, measured: Array | None, shape: tuple[int, int, int]) -> Ints:
     """[batches, steps, samples]: events of a source; every value fires on its own with `rate` where nothing was measured."""
     if measured is not None:
-        return _fitted(measured, shape)
+        return fitted(measured, shape).astype(np.int64)
     found = _random(source, "spikes").binomial(source.width, rate, (shape[0], 1 if source.static else shape[1], shape[2]))
     return np.broadcast_to(found, shape)
 
@@ -41,19 +41,22 @@ def spikes_of(source: Source, rate: float, measured: Array | None, shape: tuple[
 def near_of(source: Source, rates: tuple[float, float], measured: Array | None, spikes: Ints) -> Ints:
     """[batches, steps, samples]: neurons that take gradient, those of `spikes` among them; `rates` of spiking and of taking gradient."""
     if measured is not None:
-        return np.maximum(_fitted(measured, spikes.shape), spikes)
+        return np.maximum(fitted(measured, spikes.shape), spikes)
     rate, near = rates
     share = (near - rate) / (1.0 - rate) if rate < 1.0 else 0.0
     found: Ints = spikes + _random(source, "near").binomial(source.width - spikes, min(max(share, 0.0), 1.0))
     return found
 
 
-def _fitted(measured: Array, shape: tuple[int, ...]) -> Ints:
-    """Give each batch samples of its own as far as there are any; what is missing is taken from the start again."""
-    steps, samples = measured.shape
+def fitted(measured: Array, shape: tuple[int, ...]) -> Array:
+    """[batches, steps, samples, …] of [steps, samples, …]: each batch has samples of its own as far as there are any.
+
+    What is missing is taken from the start again.
+    """
+    steps, samples = measured.shape[:2]
     chosen = np.arange(shape[0] * shape[2]) % samples
-    found: Ints = measured[np.arange(shape[1]) % steps][:, chosen].astype(np.int64)
-    return found.reshape(shape[1], shape[0], shape[2]).swapaxes(0, 1)
+    found: Array = measured[np.arange(shape[1]) % steps][:, chosen]
+    return found.reshape(shape[1], shape[0], shape[2], *measured.shape[2:]).swapaxes(0, 1)
 
 
 def _random(source: Source, what: str) -> np.random.Generator:

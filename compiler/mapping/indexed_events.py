@@ -1,8 +1,9 @@
-"""Which events reach each column group of an indexed connection, drawn value by value: a region sees its own few, not the mean of all.
+"""Which events reach each column group of an indexed connection, value by value: a region sees its own few, not the mean of all.
 
 A block of a convolution hears the part of the image that its neurons look at. With a handful of events there, the busiest of hundreds of
-blocks has far more than the mean, and blocks of one region have them together. So of every step and sample as many values are drawn as
-were counted, each by its rate, and every group is charged for those that are in its tables.
+blocks has far more than the mean, and blocks of one region have them together. So every group is charged for the events of each step and
+sample that are in its tables: those that were measured, for the spikes of an image lie together; where only counts and rates are known, as
+many values are drawn as were counted, each by its rate.
 """
 
 from __future__ import annotations
@@ -14,39 +15,49 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.graph import Array
 from snnc.compiler.indexed.tables import Tables
 from snnc.compiler.mapping.blocks import Blocks, cut_key
 from snnc.compiler.mapping.buses import Bus
 from snnc.compiler.mapping.cost import CodeletCost
+from snnc.compiler.mapping.events import fitted
 from snnc.compiler.mapping.grouping import Floats, Ints
 from snnc.compiler.mapping.network import Link
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.timeline import Rounds, Timeline
 from snnc.compiler.mapping.traffic import Layout
 
-Windows: TypeAlias = Literal["whole", "first", "last"]
-"""What neurons read of a step: all spikes, those of its first window (backward), those of its last one (forward)."""
+Windows: TypeAlias = Literal["whole", "first", "last", "further forward", "further backward"]
+"""What blocks read of a step: all spikes, its first window (backward), its last one (forward), or each of its further windows."""
 LARGEST: Final = 40_000_000
 """Numbers of an array that is made for this; larger connections are charged by the mean."""
 TINY: Final = 1e-9
 """Rate of values that were never seen to spike."""
 
 
-def is_drawn(layout: Layout, link: Link) -> bool:
-    """Whether the events of `link` are drawn: once tables are known."""
+def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
+    """Whether the events of `link` are drawn, or those of its `further` windows: once tables are known."""
     if link.indexed is None or not link.events or not layout.exact:
         return False
     problem = layout.problem
     bus, where = problem.bus[problem.bus_of[link.id]], layout.range_by_id(link.target)
     columns = problem.timeline.spikes(bus.source).size
+    if further is not None:
+        columns = max(columns, len(further.iteration) * problem.batch)
     return max(link.inputs, where.width * where.columns) * columns <= LARGEST
 
 
-def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, *, backward: bool) -> Floats:
-    """[kinds, iterations]: worker cycles in which blocks look up what is drawn, and add up the runs that follow."""
+def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, *, backward: bool, further: bool = False) -> Floats:
+    """[kinds, iterations]: worker cycles in which blocks look up what is drawn, and add up the runs that follow.
+
+    Of `further` windows [kinds, rounds], as :meth:`Timeline.further_rounds` has them.
+    """
     where = layout.range_by_id(link.target)
     prices = (cost.lookup, cost.found, cost.single, cost.run, cost.choice if link.chooses else cost.value)
     limited = layout.problem.bus[layout.problem.bus_of[link.id]] in layout.problem.limited(backward=backward)
     windows: Windows = "whole" if not limited else "first" if backward else "last"
+    if further:
+        windows = "further backward" if backward else "further forward"
     key = ("drawn cycles", link.id, cut_key(where), prices, windows)
     before = layout.problem.kept.get(key, lambda: _of_groups(layout, link, prices, windows))
     found: Floats = before[blocks.group, :, blocks.first + blocks.samples] - before[blocks.group, :, blocks.first]
@@ -54,13 +65,11 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
 
 
 def _of_groups(layout: Layout, link: Link, prices: tuple[int, ...], windows: Windows) -> Floats:
-    """[groups, iterations, samples + 1]: cycles of all samples in front."""
+    """[groups, iterations or rounds, samples + 1]: cycles of all samples in front."""
     problem, indexed = layout.problem, link.indexed
     assert indexed is not None
     tables, bus = indexed.tables("target", layout.range_by_id(link.target)), problem.bus[problem.bus_of[link.id]]
-    shape = problem.timeline.spikes(bus.source).shape
-    column = problem.timeline.placed(1 + np.arange(math.prod(shape)).reshape(shape), problem.timeline.first(bus))
-    spikes = problem.kept.get(("drawn spikes", bus.id, windows), lambda: _read(problem, bus, column, windows))
+    spikes, column = problem.kept.get(("read spikes", bus.id, windows), lambda: _read(problem, bus, windows))
     lookup, *rest = prices
     walked = _walked(tables, rest) @ spikes
     low, high = tables.extent
@@ -68,31 +77,44 @@ def _of_groups(layout: Layout, link: Link, prices: tuple[int, ...], windows: Win
     np.cumsum(spikes.toarray(), axis=0, out=seen[1:])
     cycles = np.zeros((len(low), spikes.shape[1] + 1))  # column 0: no step
     cycles[:, 1:] = walked.toarray() + lookup * (seen[high] - seen[low])
-    found: Floats = np.zeros((len(low), len(column), shape[2] + 1))
+    found: Floats = np.zeros((len(low), len(column), column.shape[1] + 1))
     np.cumsum(cycles[:, column], axis=2, out=found[:, :, 1:])
     return found
 
 
-def _read(problem: Problem, bus: Bus, column: Ints, windows: Windows) -> Any:
-    """Sparse [values, columns]: what is drawn, or of it what lies in the window that neurons read, ids ascending.
-
-    `column`: [iterations, samples], 1 + the column that an iteration shows, or 0.
-    """
+def _read(problem: Problem, bus: Bus, windows: Windows) -> tuple[Any, Ints]:
+    """What blocks read: sparse [values, columns], and of every iteration or round and sample 1 + its column, or 0."""
     from scipy.sparse import csc_array
 
+    timeline = problem.timeline
+    shape = timeline.spikes(bus.source).shape
+    column = timeline.placed(1 + np.arange(math.prod(shape)).reshape(shape), timeline.first(bus))
+    spikes = problem.kept.get(("drawn spikes", bus.id), lambda: _spikes(problem, bus))
     if windows == "whole":
-        return _drawn(problem, bus)
-    spikes = problem.kept.get(("drawn spikes", bus.id, "whole"), lambda: _drawn(problem, bus))
-    number = np.zeros(1 + spikes.shape[1], dtype=np.int64)
-    if windows == "last":
-        number[column] = problem.timeline.rounds(backward=False)[:, None]
+        return spikes, column
+    rounds = _rounds(timeline, windows)
+    column, window = column[rounds.iteration], rounds.window[:, None]
+    place = np.zeros((1 + spikes.shape[1], 1 + int(window.max(initial=0))), dtype=np.int64)
+    place[column, window] = 1 + np.arange(column.size).reshape(column.shape)
+    place[0] = 0
     every = csc_array(spikes)
-    every.sort_indices()
+    every.sort_indices()  # windows take ids in ascending order
     held = np.diff(every.indptr)
     rank = np.arange(every.nnz) - np.repeat(every.indptr[:-1], held)
-    inside = rank // problem.timeline.room(bus, backward=windows == "first") == np.repeat(number[1:], held)
-    of = np.repeat(np.arange(spikes.shape[1]), held)[inside]
-    return csc_array((every.data[inside], (every.indices[inside], of)), shape=spikes.shape).tocsr()
+    of = 1 + np.repeat(np.arange(spikes.shape[1]), held)
+    number = rank // timeline.room(bus, backward=windows in ("first", "further backward"))
+    at = np.where(number < place.shape[1], place[of, np.minimum(number, place.shape[1] - 1)], 0)
+    shown = at > 0
+    kept = csc_array((every.data[shown], (every.indices[shown], at[shown] - 1)), shape=(spikes.shape[0], column.size))
+    return kept.tocsr(), place[column, window]
+
+
+def _rounds(timeline: Timeline, windows: Windows) -> Rounds:
+    """Iteration and number of every window that is read."""
+    if windows in ("further forward", "further backward"):
+        return timeline.further_rounds(backward=windows == "further backward")
+    every = np.arange(len(timeline.chosen))
+    return Rounds(every, timeline.rounds(backward=False) if windows == "last" else np.zeros_like(every))
 
 
 def _walked(tables: Tables, prices: list[int]) -> Any:
@@ -111,8 +133,24 @@ def _walked(tables: Tables, prices: list[int]) -> Any:
     return csr_array((cycles.astype(np.float64), (group, source)), shape=(groups, tables.inputs))
 
 
+def _spikes(problem: Problem, bus: Bus) -> Any:
+    """Sparse [values, batches x steps x samples]: 1 where a value spikes, measured or drawn."""
+    measured = problem.patterns.get(bus.source.buffer)
+    return _drawn(problem, bus) if measured is None else _measured(problem, bus, measured)
+
+
+def _measured(problem: Problem, bus: Bus, bits: Array) -> Any:
+    from scipy.sparse import csr_array
+
+    counts = problem.timeline.kept(bus)
+    found = np.unpackbits(fitted(bits, counts.shape).reshape(counts.size, -1), axis=1, count=bus.source.width)
+    if problem.mode == "drop":
+        found &= np.cumsum(found, axis=1, dtype=np.int32) <= counts.reshape(-1, 1)
+    return csr_array(found.T.astype(np.int32))
+
+
 def _drawn(problem: Problem, bus: Bus) -> Any:
-    """Sparse [values, batches x steps x samples]: 1 where a value spikes."""
+    """As many values as were counted, each by its rate."""
     source, relative = bus.source, problem.relative_rate(bus.source.buffer)
     counts = np.ascontiguousarray(problem.timeline.kept(bus).reshape(-1), dtype=np.int64)
     rates = None if relative is None else np.asarray(relative, dtype=np.float64).tobytes()

@@ -60,6 +60,7 @@ def make_plan(
     rates: Mapping[str, Array] | None = None,
     counts: Mapping[str, Array] | None = None,
     near_counts: Mapping[str, Array] | None = None,
+    patterns: Mapping[str, Array] | None = None,
     capacity: Mapping[str, int] | int | None = None,
     mode: Mode = "exact",
     near: Mapping[str, float] | None = None,
@@ -92,6 +93,9 @@ def make_plan(
     counts, near_counts
         Measured spikes, and neurons that take gradient, of a buffer, [steps, samples]: supersteps are priced step by step, each with its
         busiest tile. Where nothing was measured, values fire on their own.
+    patterns
+        Which values of a buffer spiked, as :attr:`snnc.activity.Activity.patterns` has them: indexed connections are priced with the
+        spikes that reach each tile.
     activity_source
         Where `activity` comes from, for reports.
     capacity
@@ -149,7 +153,7 @@ def make_plan(
     check_length(network, target, steps, batch)
     check_names(network, activity, capacity, near, gradient_capacity, counts, near_counts)
     schedule = make_schedule(network)
-    measured = (rates or {}, counts or {}, near_counts or {})
+    measured = (rates or {}, counts or {}, near_counts or {}, patterns or {})
     asked = (network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
     request = Request(*asked, *measured, recompute, streaming, fused=fused, dealt=dealt)
     effort = 0 if quick else EFFORT if effort is None else effort

@@ -48,6 +48,8 @@ class Problem:
     """Spikes of a buffer, [steps, samples], where that was measured."""
     near_counts: Mapping[str, Array] = field(default_factory=dict)
     """The same of neurons that take gradient."""
+    patterns: Mapping[str, Array] = field(default_factory=dict)
+    """Which values of a buffer spiked, where that was measured: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them."""
     segment: int = 0
     """As in :class:`snnc.compiler.plan.Plan`."""
     bits: frozenset[Source] = frozenset()

@@ -40,6 +40,7 @@ class Request:
     rates: Mapping[str, Array] = field(default_factory=dict)
     counts: Mapping[str, Array] = field(default_factory=dict)
     near_counts: Mapping[str, Array] = field(default_factory=dict)
+    patterns: Mapping[str, Array] = field(default_factory=dict)
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
     segment: int = 0
@@ -76,6 +77,7 @@ class Request:
                     self.rates,
                     self.counts,
                     self.near_counts,
+                    self.patterns,
                     self._segment(),
                     streamed=self._streamed(),
                     dealt=frozenset(self.dealt or ()),

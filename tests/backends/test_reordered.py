@@ -11,6 +11,7 @@ from test_parted import assert_trains_alike
 from test_poplar_matches_reference import assert_same_records
 from wide import sampled
 
+from snnc.activity import measure_activity
 from snnc.backends.parted import PartedEngine
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
@@ -27,6 +28,7 @@ from snnc.compiler.neurons import LIF
 from snnc.compiler.optimizers import SGD, Adam
 from snnc.compiler.quiet import is_quiet
 from snnc.compiler.reorder import movable, orders, reorder
+from snnc.ordering import Ordered, activity_of
 
 LOSS = parse_loss("ce_mean_membrane")
 
@@ -76,6 +78,22 @@ def test_what_the_loss_reads_and_what_goes_by_number_stays_in_the_authors_order(
     program = program_of(convolutional, Adam(1e-2))
     labels = {p.id: p.label for p in program.populations} | {i.id: i.label for i in program.inputs}
     assert {labels[id_] for id_ in movable(program)} == {"x", "first", "pooled", "grouped", "strided"}
+
+
+@pytest.mark.parametrize("grain", [2, 1 << 30])
+def test_measured_spikes_and_rates_move_with_the_values_of_an_order(grain):
+    program = program_of(convolutional, Adam(1e-2))
+    chosen = orders(program, grain)
+    way = Ordered(chosen, reorder(program, chosen))
+    x = {i.id: (np.random.default_rng(1).random((STEPS, BATCH, *i.shape)) < 0.3).astype(np.float32) for i in program.inputs}
+    found = activity_of(way, measure_activity(program, x, "here"))
+    assert {"x0_in", "p0_o0"} <= set(found.patterns) == set(found.rates)
+    for name, pattern in found.patterns.items():
+        spikes = np.unpackbits(pattern, axis=-1, count=len(found.rates[name]))
+        np.testing.assert_allclose(spikes.mean(axis=(0, 1)), found.rates[name], rtol=1e-6)
+        np.testing.assert_array_equal(spikes.sum(axis=-1), found.counts[name])
+    moved = way.between.inputs_of_parts(x)["x0"].reshape(STEPS, BATCH, -1)
+    np.testing.assert_array_equal(np.unpackbits(found.patterns["x0_in"], axis=-1, count=moved.shape[-1]), moved)
 
 
 def test_averages_of_spikes_are_mostly_zero_and_membranes_are_not():
