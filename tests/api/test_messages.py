@@ -69,7 +69,7 @@ def test_numbers_of_numpy_are_numbers(session):
         (X[:, :0], Y, r"SNNC-E503: .*hold nothing"),
         (NAN, Y, r"SNNC-E505: .*nan at index \[1, 2, 3\] \(1 of 160"),
         (X.astype(object), Y, r"SNNC-E504: .*objects \(float\)"),
-        ([[1, 2], [3]], Y, r"SNNC-E504: .*no array of numbers.*one length"),
+        ([[1, 2], [3]], Y, r"SNNC-E504: .*not an array of numbers.*one length"),
         (X + 1j, Y, "SNNC-E504: .*complex64"),
         ("abc", Y, "SNNC-E504: .*<U3"),
         (None, Y, r"SNNC-E504: .*NoneType"),
