@@ -108,6 +108,10 @@ def test_every_kind_of_operation_survives_its_file(tmp_path):
         lambda p: (p / "options.json").write_text((p / "options.json").read_text().replace('"seed": 0', '"seed": {}')),
         lambda p: (p / "options.json").write_text((p / "options.json").read_text().replace('"steps": null', '"steps": -3')),
         lambda p: (p / "options.json").write_text((p / "options.json").read_text().replace('"target": "reference"', '"target": []')),
+        lambda p: (p / "options.json").write_text(
+            (p / "options.json").read_text().replace('"optimizer": null', '"optimizer": {"name": "sgd", "lr": ""}')
+        ),
+        lambda p: (p / "options.json").write_text((p / "options.json").read_text().replace('"threads": null', f'"threads": {2**63}')),
     ],
 )
 @pytest.mark.parametrize("listed", [False, True], ids=["as damage", "as its own list says"])
