@@ -136,16 +136,32 @@ def load_project(folder: str | Path) -> tuple[Graph, Options]:
     ProjectFolderError
         The folder is not a project, or is damaged.
     """
+    from snnc.trusting import check_data
+
+    chosen, where = load_options(folder), Path(folder)
+    check_data(where)
+    with damaged(where):
+        return load_graph(where / "model"), chosen
+
+
+def load_options(folder: str | Path) -> Options:
+    """Read the options of a compiled project alone: neither its weights nor its other files are looked at.
+
+    Raises
+    ------
+    ProjectFolderError, DamagedProjectError
+        The folder is not a project, or its options are damaged.
+    """
     where = Path(folder)
     if not is_project(where):
         raise ProjectFolderError(f"{str(where)!r} is no project of snnc; make one with: snnc compile MODEL -o {where}")
     from snnc.trusting import check_data
 
-    check_data(where)
+    check_data(where, OPTIONS_FILE)
     with damaged(where):
         chosen = from_data(json.loads((where / OPTIONS_FILE).read_text(encoding="utf-8")))
         _check_types(chosen)
-        return load_graph(where / "model"), chosen
+        return chosen
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from snnc.target_kinds import for_poptorch, machine_of
 
 DEFAULT_BATCH = 32
 IN_REACH: Final = 2.0
-"""Times the cycles on all chips that a quick look at one chip may promise, for one chip to be planned in full; full plans halve no look."""
+"""One chip is planned in full where a quick look at it takes at most this many times the cycles of the plan on all chips."""
 
 
 def parter_of(graph: Graph, program: StepProgram, chosen: Options, activity: Activity | None = None) -> Parter:

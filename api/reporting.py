@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from snnc.backends.manifest import PROFILE, RECORDING
 from snnc.compiler.mapping.plan_json import plan_from_json
 from snnc.errors import NoTilesError, ProjectFolderError
-from snnc.loading import load_project
+from snnc.loading import load_options
 from snnc.project import read_project
 from snnc.recording import in_parts, read_recording
 from snnc.target_kinds import REFERENCE, UNPLACED
@@ -63,7 +63,7 @@ def read_program(path: Path) -> Program | None:
     ProjectFolderError
         The folder is not a project, or is damaged.
     """
-    if not path.is_dir() or load_project(path)[1].target not in UNPLACED:
+    if not path.is_dir() or load_options(path).target not in UNPLACED:
         return None
     from snnc.inspect.program import Program, read_timing
 

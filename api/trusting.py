@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 from snnc.backends.manifest import MANIFEST, digest_of, read_manifest
 from snnc.compiler.cache import cache_dir
 from snnc.compiler.ownership import fault_above, fault_of
+from snnc.compiler.temporary import temporary_folder
 from snnc.errors import ChangedSourcesError, DamagedProjectError, ProjectFolderError, UnsafeProjectError, UntrustedProjectError
 from snnc.known_projects import is_known, remember
 
@@ -20,8 +20,8 @@ _READ: Final = frozenset({".json", ".bin", ".npz", ".safetensors"})
 _ADVICE: Final = "--trust, in Python trust=True"
 
 
-def check_data(folder: Path) -> None:
-    """Refuse a project whose data are not those that were compiled.
+def check_data(folder: Path, only: str | None = None) -> None:
+    """Refuse a project whose data, or `only` one file of them, are not those that were compiled.
 
     Raises
     ------
@@ -30,7 +30,8 @@ def check_data(folder: Path) -> None:
     DamagedProjectError
         A file of numbers has changed, or is missing.
     """
-    changed = _changed(folder, _listed(folder), _READ)
+    listed = _listed(folder)
+    changed = _changed(folder, listed if only is None else {only: listed.get(only, "")}, _READ)
     if changed:
         raise DamagedProjectError(
             f"{_few(changed)} of the project {str(folder)!r} {_is(changed)} not as compiled; compile the model again. (Other weights are "
@@ -90,7 +91,7 @@ def _not_emitted(folder: Path, listed: Mapping[str, str]) -> list[str]:
     """Files that are executed, or steer what is, and differ from those that snnc writes for the model, the options and the plan."""
     from snnc.project import read_project, write_project
 
-    with tempfile.TemporaryDirectory(prefix="snnc-") as above:
+    with temporary_folder() as above:
         own = Path(above) / "project"
         write_project(read_project(folder), own)
         emitted = {p.relative_to(own).as_posix(): digest_of(p) for p in own.rglob("*") if p.is_file() and p.name != MANIFEST}

@@ -20,7 +20,7 @@ from snnc.errors import OptionConflictError, OptionValueError
 from snnc.frontends.load import is_nir
 from snnc.frontends.onnx_writer.comparison import compare, compare_port
 from snnc.frontends.onnx_writer.hidden import source_of
-from snnc.loading import check_discrete, load_project
+from snnc.loading import check_discrete, load_options
 from snnc.options import Options
 from snnc.other_runs import Other, Request, all_ports, run_file, run_graph, run_nir, sizes, watched
 from snnc.session import arrays_for
@@ -103,7 +103,7 @@ def verify(
 
 def _of_project(folder: Path, request: Request, target: str | None, tolerance: float, seed: int, trust: bool) -> Verification:
     """Verify a compiled project; on its own target the outputs are those of its own program."""
-    chosen = load_project(folder)[1]
+    chosen = load_options(folder)
     graph = as_graph(folder)
     if chosen.mode == "drop":
         warnings.warn(

@@ -43,7 +43,7 @@ def check(
     from snnc.compiler.verify import verify
     from snnc.converting import ConversionRequest, graph_for
     from snnc.describe import describe
-    from snnc.loading import is_project, load_project
+    from snnc.loading import is_project, load_options
     from snnc.understanding.table import assumption_lines, to_text
 
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps)
@@ -55,7 +55,7 @@ def check(
 
         with working("measuring"):
             measured = measure(graph, data)
-    chosen = load_project(model)[1].surrogate if is_project(model) else None
+    chosen = load_options(model).surrogate if is_project(model) else None
     found = describe(graph, measured=measured, surrogate=chosen)
     if as_json:
         result_json(found)

@@ -75,10 +75,10 @@ def check_seed(seed: int | None, model: Path, target: str | None) -> None:
     if seed is None:
         return
     from snnc.errors import OptionTargetError
-    from snnc.loading import is_project, load_project
+    from snnc.loading import is_project, load_options
     from snnc.target_kinds import REFERENCE, UNPLACED
 
-    own = load_project(model)[1].target if is_project(model) else REFERENCE
+    own = load_options(model).target if is_project(model) else REFERENCE
     if (is_project(model) and target in (None, own)) or (target or REFERENCE) in UNPLACED:
         raise OptionTargetError(
             f"seed = {seed} (--seed) is for placing a network on the tiles of a machine, and this run places nothing; leave it out."
@@ -104,14 +104,14 @@ def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
         The project is damaged, changed, or open to others.
     """
     from snnc.errors import CommandLineError, UntrustedProjectError
-    from snnc.loading import is_project, load_project
+    from snnc.loading import is_project, load_options
     from snnc.trusting import vouch
 
     if not is_project(model):
         if trust:
             raise CommandLineError(f"--trust is for compiled projects, and {str(model)!r} is none; leave it out.")
         return False
-    own = load_project(model)[1].target
+    own = load_options(model).target
     if own == "reference" or target not in (None, own):
         return trust
     try:
@@ -137,10 +137,10 @@ def check_recordable(record: int | None, model: Path, target: str | None) -> Non
     if record is None:
         return
     from snnc.errors import RecordingError
-    from snnc.loading import is_project, load_project
+    from snnc.loading import is_project, load_options
 
     if not is_project(model):
         raise RecordingError(f"--record keeps spikes in a project's folder, and {str(model)!r} is none; first: snnc compile {model} -o DIR")
-    own = load_project(model)[1].target
+    own = load_options(model).target
     if target not in (None, own):
         raise RecordingError(f"--record keeps spikes in a project's folder, and this project is for {own!r}; leave out --target {target}.")
