@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from snnc.compiler.temporary import abandoned_files
+
 MANIFEST: Final = "snnc.json"
 """Name of the list in the folder."""
 FORMAT: Final = "snnc folder 1"
@@ -58,6 +60,8 @@ def own_files(folder: Path) -> dict[str, str | None] | None:
     Projects of snnc that have no list are known by the format of ``project.json`` and of the model.
     """
     found: dict[str, str | None] = dict.fromkeys(BY_PRODUCTS)
+    left = (*abandoned_files(folder), *abandoned_files(folder / "model"))
+    found |= {path.relative_to(folder).as_posix(): None for path in left}
     listed = read_manifest(folder)
     if listed is not None:
         return {**found, **listed}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import signal
 import sys
@@ -29,6 +30,8 @@ from snnc.cli import run_command
 SAMPLES, BATCH = 23, 5
 WITH_EVERY_RUN = {".snnc.lock", "model/.trained.safetensors.part", PROFILE}
 """What a run that ends writes after its weights, and what a kill leaves."""
+UNFINISHED_PROFILE = r"model/\.profile\.json\.\w+\.snnc-temporary"
+"""What a kill leaves that comes while the profile is written; the next run that writes it takes this away."""
 
 
 @dataclass
@@ -196,7 +199,10 @@ def look(folder: Path, log: Path, table: dict[tuple[int, int], str], found: Kill
     if table.get(place) != values:
         found.strange.append(f"other values at {place}")
     names, whole = ({str(p.relative_to(top)) for p in top.rglob("*") if p.is_file()} for top in (folder, folder.parent / "whole"))
-    if names - WITH_EVERY_RUN != whole - WITH_EVERY_RUN:
+    unfinished = {name for name in names if re.fullmatch(UNFINISHED_PROFILE, name)}
+    if names - WITH_EVERY_RUN - unfinished != whole - WITH_EVERY_RUN:
         found.strange.append(f"other files: {sorted(names)}")
+    if len(unfinished) > 1:
+        found.strange.append(f"temporary files stay: {sorted(unfinished)}")
     if not opens(folder):
         found.strange.append("the project does not open")

@@ -110,3 +110,10 @@ def test_no_command_writes_over_what_it_reads_or_over_a_file_of_a_project(tmp_pa
             assert output.read_bytes() == before
             tried += 1
     assert tried == 6 * 4
+
+
+def test_what_a_killed_run_left_half_written_is_gone_after_recompiling(tmp_path):
+    folder = compiled(tmp_path / "p")
+    (folder / "model" / ".profile.json.abc123.snnc-temporary").write_text("{")
+    compiled(folder)
+    assert not list(folder.rglob("*.snnc-temporary"))
