@@ -1,14 +1,16 @@
-"""What a sequence would take of the memory of the processor or of a GPU: predicted, nothing is built."""
+"""What a sequence would take of the memory of the processor or of a GPU, and of its time: predicted, nothing is built."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from snnc.backends.cpu.engine import threads_of
 from snnc.backends.cpu.memory import predicted_bytes, segment_for
+from snnc.backends.cuda.prediction import predicted_step
 from snnc.compiler.graph import Graph
 from snnc.compiler.temporary import temporary_folder
 from snnc.compiling import compile_to_folder
@@ -28,6 +30,8 @@ class MemoryEstimate:
         Steps between two checkpoints; None: there are none.
     bytes
         What it takes, parameters and moments among it.
+    card, seconds, kernels
+        On a GPU: its name, seconds of it all, and of each launch with what bounds it.
     """
 
     target: str
@@ -37,6 +41,9 @@ class MemoryEstimate:
     training: bool
     segment: int | None
     bytes: int
+    card: str | None = None
+    seconds: float | None = None
+    kernels: tuple[Mapping[str, Any], ...] = ()
 
     def to_data(self) -> dict[str, Any]:
         """Return it as JSON's types."""
@@ -48,6 +55,20 @@ class MemoryEstimate:
         checkpoints = "" if self.segment is None else f", checkpoints every {self.segment} steps"
         size = f"{self.bytes / 2**20:.1f} MiB for {what}, predicted"
         return f"memory    {size} ({self.target}, {self.precision}; {self.steps} steps of {self.batch} samples{checkpoints})"
+
+    def lines(self) -> list[str]:
+        """Return all of it as lines: memory, time, and where the time goes."""
+        if self.seconds is None:
+            return [self.text()]
+        what = "a training step" if self.training else "a forward pass"
+        found = [
+            self.text(),
+            f"time      {1e3 * self.seconds:.3g} ms for {what}, predicted for {self.card}, its wait for the host included; kernels, in us:",
+        ]
+        for one in self.kernels:
+            moved = f"{one['bytes'] / 2**20:,.1f} MiB"
+            found.append(f"  {one['us']:8.1f}  {one['kind']:<11} {one['way']:<8}  {moved:>12}  bound by {one['by']:<12}  {one['of']}")
+        return found
 
 
 def estimate_memory(graph: Graph, chosen: Options) -> MemoryEstimate:
@@ -66,4 +87,9 @@ def estimate_memory(graph: Graph, chosen: Options) -> MemoryEstimate:
     if training and chosen.memory is not None:
         segment = segment_for(description, steps, batch, chosen.memory, threads)
     size = predicted_bytes(description, steps, batch, segment, threads)
-    return MemoryEstimate(chosen.target, chosen.precision, steps, batch, training, None if segment == steps else segment, size)
+    found = MemoryEstimate(chosen.target, chosen.precision, steps, batch, training, None if segment == steps else segment, size)
+    if chosen.target == CPU:
+        return found
+    predicted = predicted_step(description, steps, batch)
+    assert predicted is not None, "just emitted"
+    return replace(found, card=predicted["card"], seconds=predicted["seconds"], kernels=tuple(predicted["kernels"]))

@@ -15,6 +15,7 @@ from snnc.compiler.graph import Graph, Sparse
 from snnc.compiler.mapping import make_plan
 from snnc.compiler.mapping.errors import TooBigError
 from snnc.compiler.mapping.host_overlap import Wanted, plan_overlap
+from snnc.compiler.mapping.looks import Looks
 from snnc.compiler.mapping.plan_json import plan_from_json
 from snnc.compiler.parting import prepare
 from snnc.compiler.plan import Plan
@@ -74,7 +75,7 @@ def _map_graph(
     strategy: str,
     chips: int | None,
 ) -> Mapped:
-    given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips)
+    given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips, looks=Looks())
     # What is to stand in another program keeps the author's order of neurons.
     if strategy != "snnc" or for_poptorch(chosen.target):
         return Mapped(given(program, activity=activity))
@@ -97,6 +98,7 @@ def map_program(
     strategy: str = "snnc",
     chips: int | None = None,
     quick: bool = False,
+    looks: Looks | None = None,
 ) -> Plan:
     """Map a lowered program; with an activity, take the faster of windows that hold everything and windows that hold what was seen.
 
@@ -110,8 +112,8 @@ def map_program(
         In place of the target that `chosen` names.
     strategy, chips
         As :func:`~snnc.compiler.mapping.make_plan` takes them.
-    quick
-        As :func:`~snnc.compiler.mapping.make_plan` takes it.
+    quick, looks
+        As :func:`~snnc.compiler.mapping.make_plan` takes them.
 
     Raises
     ------
@@ -121,7 +123,7 @@ def map_program(
     target = machine or load_target(machine_of(chosen.target))
 
     def planned(some: Target) -> Plan:
-        return _map_onto(some, program, chosen, activity, strategy=strategy, chips=chips, quick=quick)
+        return _map_onto(some, program, chosen, activity, strategy=strategy, chips=chips, quick=quick, looks=looks)
 
     # PopTorch streams what its operations read; baselines and quick looks compare placements.
     if quick or strategy != "snnc" or for_poptorch(chosen.target):
@@ -130,7 +132,15 @@ def map_program(
 
 
 def _map_onto(
-    target: Target, program: StepProgram, chosen: Options, activity: Activity | None, *, strategy: str, chips: int | None, quick: bool
+    target: Target,
+    program: StepProgram,
+    chosen: Options,
+    activity: Activity | None,
+    *,
+    strategy: str,
+    chips: int | None,
+    quick: bool,
+    looks: Looks | None,
 ) -> Plan:
     """Map onto all tiles of `target`."""
     steps = program.steps
@@ -142,7 +152,7 @@ def _map_onto(
     given = partial(make_plan, program, target, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
     # A custom operation has its tiles alone.
     streaming = "off" if for_poptorch(chosen.target) and chosen.streaming == "auto" else chosen.streaming
-    make = partial(given, recompute=chosen.recompute, streaming=streaming)
+    make = partial(given, recompute=chosen.recompute, streaming=streaming, looks=looks)
     if quick:
         make = partial(make, quick=True)
     if activity is None:

@@ -16,7 +16,7 @@ from snnc.compiler.ownership import fault_above, fault_of
 
 _OWN_ENTRIES: Final = (
     "precompiled-", "object-", "project-", "cpu-", "cuda-", "emulator-", "popart-", "codelets", "programs", "kernels", "known-projects",
-    "trimmed",
+    "trimmed", "ways",
 )  # fmt: skip
 """How names in a folder begin that is a cache of snnc and nothing else, after the dot of those that are on their way."""
 _DIGEST_BYTES: Final = 32

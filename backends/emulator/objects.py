@@ -98,7 +98,7 @@ def build_project(
 
 def headers_of(folder: Path) -> dict[str, bytes]:
     """Return names and contents of a project's headers."""
-    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.h*"))}
+    return {path.name: path.read_bytes() for path in sorted((*folder.glob("*.h*"), *folder.glob("*.cuh")))}
 
 
 def included(source: bytes, headers: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -140,8 +140,8 @@ def compiled(source: Path, key: str, command: Sequence[str]) -> Path:
 
 
 def all_of(calls: Sequence[Callable[[], Path]]) -> list[Path]:
-    """Run compilations, as many at a time as there are processors, four at most; return the objects."""
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+    """Run compilations, as many at a time as there are processors, eight at most; return the objects."""
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         return list(pool.map(lambda call: call(), calls))
 
 

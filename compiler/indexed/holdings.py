@@ -122,13 +122,13 @@ class Profile:
 
     sizes: Ints
     largest: Floats
-    _known: dict[bytes, Floats] = field(default_factory=dict)
+    _known: dict[tuple[bytes, tuple[int, ...]], Floats] = field(default_factory=dict)
     """The last few answers: the search asks for the same groups again and again."""
 
     def held(self, neurons: Any, groups: Any) -> Held:
         """Estimate what tiles hold whose `neurons` are cut into `groups`."""
         each = np.asarray(-(-np.asarray(neurons) // np.maximum(groups, 1)), np.int64)
-        key = each.tobytes()
+        key = each.tobytes(), each.shape
         if key not in self._known:
             if len(self._known) == REMEMBERED:
                 del self._known[next(iter(self._known))]

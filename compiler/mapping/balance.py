@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -34,6 +35,55 @@ WORTH: Final = 0.999
 
 
 @dataclass(frozen=True, eq=False)
+class Ordered:
+    """Every take of a population, ordered by tiles, then by cycles: one for every width that some number of neurons on a tile asks for."""
+
+    some: Sequence[Choice]
+    tiles: Ints
+    parts: Floats
+    """Cycles [parts][takes]."""
+    choice: Ints
+    width: Ints
+
+    @cached_property
+    def cycles(self) -> Floats:
+        """Whole cycles of all parts of each."""
+        found: Floats = np.ceil(self.parts.sum(axis=0))
+        return found
+
+    def take(self, row: int) -> Take:
+        """Return the take in a row."""
+        return Take(self.some[int(self.choice[row])], int(self.width[row]))
+
+    @classmethod
+    def of(cls, some: Sequence[Choice]) -> Ordered:
+        """Tabulate the takes of a population."""
+        tiles, parts, index, widths = [], [], [], []
+        for number, choice in enumerate(some):
+            width = np.unique(ceil_div(choice.neurons, np.arange(1, choice.fit + 1)))
+            tiles.append(choice.cut.replicas * width)
+            parts.append(choice.parts[:, ceil_div(choice.neurons, width) - 1])
+            index.append(np.full(len(width), number))
+            widths.append(width)
+        all_tiles, all_parts = np.concatenate(tiles), np.concatenate(parts, axis=1)
+        order = np.lexsort((all_parts.sum(axis=0), all_tiles))
+        return cls(some, all_tiles[order], all_parts[:, order], np.concatenate(index)[order], np.concatenate(widths)[order])
+
+
+class Tables:
+    """Takes of populations; those of one structure share a list of choices, and a table."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Ordered] = {}
+
+    def of(self, some: Sequence[Choice]) -> Ordered:
+        """Return the takes of a population, tabulated once."""
+        if id(some) not in self._known:
+            self._known[id(some)] = Ordered.of(some)
+        return self._known[id(some)]
+
+
+@dataclass(frozen=True, eq=False)
 class _Takes:
     """All takes of all structures, structure after structure, those of the fewest tiles first."""
 
@@ -46,16 +96,22 @@ class _Takes:
     """Where each structure begins."""
 
     @classmethod
-    def of(cls, structures: Sequence[Sequence[Choice]]) -> _Takes:
-        """Tabulate one take for every width that some number of neurons on a tile asks for."""
-        ordered = [_ordered(some) for some in structures]
-        starts = np.cumsum([0, *(len(tiles) for tiles, *_ in ordered[:-1])])
-        tiles, parts, choice, width = (np.concatenate(found, axis=-1) for found in zip(*ordered, strict=True))
+    def of(cls, ordered: Sequence[Ordered]) -> _Takes:
+        """Put the takes of structures behind one another."""
+        starts = np.cumsum([0, *(len(one.tiles) for one in ordered[:-1])])
+        each = [(one.tiles, one.parts, one.choice, one.width) for one in ordered]
+        tiles, parts, choice, width = (np.concatenate(found, axis=-1) for found in zip(*each, strict=True))
         return cls(tiles, parts, choice, width, starts)
 
-    def fewest(self, bounds: Floats) -> Ints | None:
-        """The first take of each structure within `bounds`; None when some structure has none."""
-        inside = np.flatnonzero((self.parts <= bounds[:, None]).all(axis=0))
+    def multiples(self, ratio: Floats) -> Floats:
+        """What every take needs `ratio` to be multiplied with for bounds that it lies within."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: Floats = np.where(self.parts > 0, self.parts / ratio[:, None], 0.0).max(axis=0)
+        return found
+
+    def fewest(self, multiples: Floats, scale: float) -> Ints | None:
+        """The first take of each structure within `scale` times what `multiples` were made of; None when some structure has none."""
+        inside = np.flatnonzero(multiples <= scale)
         at = np.searchsorted(inside, self.starts)
         if at[-1] == len(inside):
             return None
@@ -63,28 +119,14 @@ class _Takes:
         return None if (first[:-1] >= self.starts[1:]).any() else first
 
 
-def _ordered(some: Sequence[Choice]) -> tuple[Ints, Floats, Ints, Ints]:
-    """Tiles, parts, choice and width of every take of a population, ordered by tiles, then by cycles."""
-    tiles, parts, index, widths = [], [], [], []
-    for number, choice in enumerate(some):
-        width = np.unique(ceil_div(choice.neurons, np.arange(1, choice.fit + 1)))
-        tiles.append(choice.cut.replicas * width)
-        parts.append(choice.parts[:, ceil_div(choice.neurons, width) - 1])
-        index.append(np.full(len(width), number))
-        widths.append(width)
-    all_tiles, all_parts = np.concatenate(tiles), np.concatenate(parts, axis=1)
-    order = np.lexsort((all_parts.sum(axis=0), all_tiles))
-    return all_tiles[order], all_parts[:, order], np.concatenate(index)[order], np.concatenate(widths)[order]
-
-
 class Balance:
     """Populations that share some tiles; those of one structure share a list of choices, and a take."""
 
-    def __init__(self, options: Sequence[Sequence[Choice]]) -> None:
-        self._options = options
+    def __init__(self, options: Sequence[Sequence[Choice]], tables: Tables | None = None) -> None:
+        self._options, known = options, tables or Tables()
         self._place = {key: place for place, key in enumerate(dict.fromkeys(id(some) for some in options))}
         structures = {id(some): some for some in options}
-        self._takes = _Takes.of([structures[key] for key in self._place])
+        self._takes = _Takes.of([known.of(structures[key]) for key in self._place])
         self._members = np.bincount([self._place[id(some)] for some in options])
 
     def improve(self, takes: Sequence[Take], tiles: int) -> list[Take]:
@@ -110,20 +152,21 @@ class Balance:
     def _scaled(self, ratio: Floats, tiles: int) -> Ints | None:
         """Takes within the smallest multiple of `ratio` whose tiles fit; None when even the largest does not."""
         low, high = SCALES
-        found = self._fitting(high * ratio, tiles)
+        multiples = self._takes.multiples(ratio)
+        found = self._fitting(multiples, high, tiles)
         if found is None:
             return None
         for _ in range(BISECTIONS):
             middle = (low + high) / 2
-            now = self._fitting(middle * ratio, tiles)
+            now = self._fitting(multiples, middle, tiles)
             if now is None:
                 low = middle
             else:
                 found, high = now, middle
         return found
 
-    def _fitting(self, bounds: Floats, tiles: int) -> Ints | None:
-        found = self._takes.fewest(bounds)
+    def _fitting(self, multiples: Floats, scale: float, tiles: int) -> Ints | None:
+        found = self._takes.fewest(multiples, scale)
         return None if found is None or int(self._takes.tiles[found] @ self._members) > tiles else found
 
     def _take(self, some: Sequence[Choice], row: int) -> Take:

@@ -19,7 +19,7 @@ from snnc.compiler.mapping.cost import (
     column_sweeps,
     worker_cycles,
 )
-from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.cut import AnyCut
 from snnc.compiler.mapping.dealt import dealt_estimate
 from snnc.compiler.mapping.gradient_counts import near_counts, returned_buses, returned_counts
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
@@ -35,7 +35,7 @@ PARTS: Final = ("forward", "backward", "source_gradient")
 def block_cycles(
     problem: Problem,
     layer: Layer,
-    cut: Cut,
+    cut: AnyCut,
     neurons: Any,
     samples: Any,
     part: str,
@@ -194,10 +194,11 @@ def _one_sample(outputs: Sequence[int], columns: Any) -> dict[str, Any]:
     }
 
 
-def step_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Ints, *, even: bool = False) -> Floats:
+def step_cycles(problem: Problem, layer: Layer, cut: AnyCut, neurons: Ints, *, even: bool = False) -> Floats:
     """Tile cycles of one time step, a row for each part of it: what placement balances.
 
-    Rows: forward, backward, source gradients (computing and receiving), and the update's share of a step.
+    Rows: forward, backward, source gradients (computing and receiving), and the update's share of a step; of several cuts [rows, cuts,
+    neurons].
     `even` as in :func:`block_cycles`.
     """
     samples = cut.samples(problem.batch)
@@ -209,10 +210,10 @@ def step_cycles(problem: Problem, layer: Layer, cut: Cut, neurons: Ints, *, even
         else 0.0 * neurons
         for part in PARTS
     ]
-    return np.array([*found, _update(problem, layer, cut, neurons)], dtype=np.float64)
+    return np.stack(np.broadcast_arrays(*found, _update(problem, layer, cut, neurons))).astype(np.float64)
 
 
-def _received(problem: Problem, layer: Layer, samples: int) -> dict[str, float]:
+def _received(problem: Problem, layer: Layer, samples: Any) -> dict[str, Any]:
     """Cycles that the exchange before each part takes, fragments not counted."""
     rate = problem.target.exchange_bytes_per_cycle
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) / rate
@@ -222,7 +223,7 @@ def _received(problem: Problem, layer: Layer, samples: int) -> dict[str, float]:
     return {"forward": windows, "backward": back / rate, "source_gradient": deltas}
 
 
-def _update(problem: Problem, layer: Layer, cut: Cut, neurons: Ints) -> Floats:
+def _update(problem: Problem, layer: Layer, cut: AnyCut, neurons: Ints) -> Floats:
     """Private gradients are summed, shares travel between replicas and are updated; one update serves all steps."""
     learned = sum(learned_elements(layer).values()) if problem.training else 0
     elements = learned * neurons

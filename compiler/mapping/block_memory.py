@@ -6,14 +6,18 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from snnc.compiler.mapping.block_codelets import layer_code_bytes
-from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.blocks import cut_key
+from snnc.compiler.mapping.cut import AnyCut, Cut
 from snnc.compiler.mapping.gradient_counts import returned_buses
 from snnc.compiler.mapping.grouping import Ints, ceil_div, column_groups, mask_words, sample_groups
 from snnc.compiler.mapping.indexed_cycles import Holdings, estimated, indexed_bytes, owned_estimate, rows_read
 from snnc.compiler.mapping.lifetimes import AGAIN_NEURONS, BACKWARD, BACKWARD_NEURONS, FORWARD_NEURONS, OPTIMISER, Held, most, stages_of
 from snnc.compiler.mapping.network import Layer, learned_elements, learned_scalars
 from snnc.compiler.mapping.problem import Problem
+from snnc.compiler.mapping.tile_range import TileRange
 
 FLOAT = 4
 Kept: TypeAlias = tuple[str, str]
@@ -21,7 +25,7 @@ Kept: TypeAlias = tuple[str, str]
 
 
 def block_bytes(
-    problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any, holdings: Holdings | None = None, *, owned: bool = True
+    problem: Problem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any, holdings: Holdings | None = None, *, owned: bool = True
 ) -> dict[Kept, Ints]:
     """Return (category, lifetime) -> bytes on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
 
@@ -45,7 +49,7 @@ def block_bytes(
     # The first of a group's gradients is what the host sees; it takes up the others.
     sent = floats.pop(("gradients", "sent"), 0)
     floats["gradients", "always"] = learned * neurons + shares * learned_scalars(layer) * groups + sent
-    floats["gradients", "private gradients" if cut.replicas > 1 else "gradients"] = (shares - 1) * learned * neurons
+    floats["gradients", "private gradients" if np.all(cut.replicas > 1) else "gradients"] = (shares - 1) * learned * neurons
     floats["gradients", "backward"] = floats.get(("gradients", "backward"), 0) + samples * partials * groups
     found: dict[Kept, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
     masks = masks_bytes(problem, layer, cut, neurons, samples)
@@ -61,7 +65,16 @@ def block_bytes(
     return found
 
 
-def masks_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any, samples: Any) -> Any:
+def estimated_bytes(problem: Problem, layer: Layer, where: TileRange) -> dict[Kept, Ints]:
+    """The same on each tile of a population that lies there, as tables are estimated; kept, and not to be changed."""
+
+    def make() -> dict[Kept, Ints]:
+        return block_bytes(problem, layer, where.cut, where.tile_neurons, where.tile_samples)
+
+    return problem.kept.get(("bytes", layer.id, cut_key(where)), make)
+
+
+def masks_bytes(problem: Problem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any) -> Any:
     """Bytes of the spike masks that a tile sends in a step."""
     words = sum(mask_words(neurons, cut.columns, near=source in problem.windowed) for source in layer.sent if source.kind == "spikes")
     return FLOAT * samples * words
@@ -115,7 +128,7 @@ def _adjoints(problem: Problem, layer: Layer) -> dict[Kept, int]:
     }
 
 
-def received_bytes(problem: Problem, layer: Layer, cut: Cut, neurons: Any) -> dict[str, Any]:
+def received_bytes(problem: Problem, layer: Layer, cut: AnyCut, neurons: Any) -> dict[str, Any]:
     """Return stage -> bytes that a superstep there brings to each tile of `layer`, at most."""
     samples = cut.samples(problem.batch)
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) + 0 * neurons

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from snnc.compiler.mapping.grouping import Ints, column_groups, sample_groups, sample_step
 from snnc.compiler.mapping.tile_range import TileRange
+
+MOST_CODES: Final = 1 << 62
+"""Numbers that a row of numbers is told by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +49,27 @@ def blocks_of(where: TileRange, workers: int, *, apart: bool) -> Blocks:
     """Cut a population as :func:`snnc.compiler.mapping.grouping.split_samples` does; `apart`: no two column groups cost the same."""
     parts = list(_by_replicas(where, workers, apart=apart))
     place = np.concatenate([place for place, _ in parts])
-    kinds, kind = np.unique(np.concatenate([kind for _, kind in parts]), axis=0, return_inverse=True)
-    return Blocks(place, kind.reshape(-1), *(kinds[:, column] for column in range(6)))
+    numbers = np.concatenate([kind for _, kind in parts])
+    one, kind = different_rows(numbers)
+    return Blocks(place, kind, *numbers[one].T.copy())
 
 
-def cut_key(where: TileRange) -> object:
+def different_rows(numbers: Ints) -> tuple[Ints, Ints]:
+    """Place of one of each of the rows that differ, in their order, and which of them each row is; numbers are not negative.
+
+    What ``np.unique(axis=0)`` tells, with one number for each row to sort by.
+    """
+    code, codes = np.zeros(len(numbers), dtype=np.int64), 1
+    for column, most in zip(numbers.T, numbers.max(axis=0, initial=0).tolist(), strict=True):
+        if codes * (most + 1) > MOST_CODES:
+            _, ranks = np.unique(code, return_inverse=True)
+            code, codes = ranks.reshape(-1), len(numbers)
+        code, codes = code * (most + 1) + column, codes * (most + 1)
+    _, one, kind = np.unique(code, return_index=True, return_inverse=True)
+    return one, kind.reshape(-1)
+
+
+def cut_key(where: TileRange) -> tuple[object, ...]:
     """All of a range that its blocks depend on, but for the tiles that it lies on."""
     return where.neurons.tobytes(), where.columns, where.samples, where.paired
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Final
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from snnc.compiler.mapping.block_cycles import PARTS, step_cycles
 from snnc.compiler.mapping.block_memory import block_bytes, code_bytes_estimate, most_bytes, received_bytes
 from snnc.compiler.mapping.buses import Bus
-from snnc.compiler.mapping.cut import Cut
+from snnc.compiler.mapping.cut import Cut, Cuts
 from snnc.compiler.mapping.gradient_counts import returned_buses
 from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_limits, largest_share
 from snnc.compiler.mapping.network import Layer, Link
@@ -21,6 +21,8 @@ from snnc.compiler.mapping.problem import Problem
 
 TYPICAL_NEURONS: Final = 6
 """Neurons on a tile for which a population's work is weighed against that of others."""
+BEFORE: Final = 12
+"""Neurons after which pairs of columns fill all column groups of a tile again."""
 ALIKE: Final = 0.05
 """Populations of one structure share a table when their expected events differ by no more than about this part."""
 
@@ -123,7 +125,7 @@ def choices(problem: Problem, *, even: bool = False) -> tuple[tuple[Choice, ...]
     found: dict[object, tuple[Choice, ...]] = {}
     for layer in problem.network.layers:
         if (key := _structure(problem, layer)) not in found:
-            found[key] = tuple(_choice(problem, layer, cut, even=even) for cut in cuts(problem, layer))
+            found[key] = _choices(problem, layer, even=even)
     return tuple(found[_structure(problem, layer)] for layer in problem.network.layers)
 
 
@@ -160,15 +162,42 @@ def _link(link: Link) -> object:
     return (*sizes, link.quiet, link.source.kind)
 
 
-def _choice(problem: Problem, layer: Layer, cut: Cut, *, even: bool) -> Choice:
-    n = np.arange(1, layer.neurons + 1)
-    held = block_bytes(problem, layer, cut, n, cut.samples(problem.batch))
-    used = most_bytes(problem, held, received_bytes(problem, layer, cut, n)) + code_bytes_estimate(problem, layer, cut)
-    return Choice(
-        cut,
-        cache(lambda: np.maximum.accumulate(step_cycles(problem, layer, cut, n, even=even), axis=1)),
-        np.maximum.accumulate(used),
-        problem.target.tile_bytes,
-        layer.neurons,
-        layer.pairs,
-    )
+def _choices(problem: Problem, layer: Layer, *, even: bool) -> tuple[Choice, ...]:
+    """Ways to cut a population; cuts with one replica, and with several, are worked out together.
+
+    Tables are for the numbers of neurons that the largest of some equal shares comes to.
+    """
+    able = cuts(problem, layer)
+    largest = np.unique(ceil_div(layer.neurons, np.arange(1, layer.neurons + 1)))
+    # Cycles fall and grow again with the neurons: what they never fall below follows from those just before.
+    shares = np.unique(np.maximum(largest[:, None] - np.arange(BEFORE), 1))
+    of_neurons = np.searchsorted(shares, np.arange(1, layer.neurons + 1), side="right") - 1
+    found: dict[Cut, Choice] = {}
+    for one in (True, False):
+        some = [cut for cut in able if (cut.replicas == 1) == one]
+        if not some:
+            continue
+        table = cache(partial(_parts, problem, layer, Cuts.of(some), shares, even=even))
+        for row, (cut, used) in enumerate(zip(some, _used(problem, layer, some, shares), strict=True)):
+            priced = partial(_row, table, row, of_neurons)
+            found[cut] = Choice(cut, priced, used[of_neurons], problem.target.tile_bytes, layer.neurons, layer.pairs)
+    return tuple(found[cut] for cut in able)
+
+
+def _row(table: Callable[[], Floats], row: int, of_neurons: Ints) -> Floats:
+    return table()[:, row, of_neurons]
+
+
+def _parts(problem: Problem, layer: Layer, several: Cuts, neurons: Ints, *, even: bool) -> Floats:
+    """[parts, cuts, neurons]: cycles of a step, never falling."""
+    found: Floats = np.maximum.accumulate(step_cycles(problem, layer, several, neurons, even=even), axis=2)
+    return found
+
+
+def _used(problem: Problem, layer: Layer, some: Sequence[Cut], neurons: Ints) -> Ints:
+    """[cuts, neurons]: bytes of a tile, never falling."""
+    several = Cuts.of(some)
+    held = block_bytes(problem, layer, several, neurons, several.samples(problem.batch))
+    code = np.array([[code_bytes_estimate(problem, layer, cut)] for cut in some])
+    found: Ints = np.maximum.accumulate(most_bytes(problem, held, received_bytes(problem, layer, several, neurons)) + code, axis=1)
+    return found

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from snnc.compiler.mapping.grouping import ceil_div
+import numpy as np
+
+from snnc.compiler.mapping.grouping import Ints, ceil_div
 
 
 @dataclass(frozen=True)
@@ -28,3 +32,26 @@ class Cut:
     def samples(self, batch: int) -> int:
         """Samples on a tile, at most."""
         return int(ceil_div(batch, self.replicas))
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Several cuts at once, a row for each: what is worked out for them has a column for each number of neurons."""
+
+    replicas: Ints
+    columns: Ints
+    paired: Any
+
+    @classmethod
+    def of(cls, some: Sequence[Cut]) -> Cuts:
+        """Put cuts below one another."""
+        replicas, columns = (np.array([[getattr(cut, name)] for cut in some], dtype=np.int64) for name in ("replicas", "columns"))
+        return cls(replicas, columns, np.array([[cut.paired] for cut in some]))
+
+    def samples(self, batch: int) -> Ints:
+        """Samples on a tile, at most, of each."""
+        found: Ints = ceil_div(batch, self.replicas)
+        return found
+
+
+AnyCut: TypeAlias = Cut | Cuts

@@ -17,13 +17,13 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
-def column_groups(neurons: Any, limit: int) -> Ints:
+def column_groups(neurons: Any, limit: Any) -> Ints:
     """Column groups of a tile that holds `neurons`."""
     found: Ints = np.minimum(np.asarray(neurons, dtype=np.int64), limit)
     return found
 
 
-def sample_groups(neurons: Any, limit: int, workers: int, samples: Any) -> Ints:
+def sample_groups(neurons: Any, limit: Any, workers: int, samples: Any) -> Ints:
     """Sample groups of each column group of a tile that holds `neurons` for `samples` samples."""
     found: Ints = np.minimum(workers // np.maximum(column_groups(neurons, limit), 1), samples)
     return found
@@ -39,7 +39,7 @@ def ceil_div(a: Any, b: Any) -> Any:
     return -(-a // b)
 
 
-def mask_units(neurons: Any, limit: int) -> Ints:
+def mask_units(neurons: Any, limit: Any) -> Ints:
     """Mask units a sample, of 32 neurons each, on a tile that holds `neurons`: as many for each column group as the largest one needs."""
     n = np.asarray(neurons, dtype=np.int64)
     groups = np.maximum(column_groups(n, limit), 1)
@@ -55,7 +55,7 @@ def mask_unit(count: Any, *, near: bool) -> Any:
     return 1 + (np.asarray(count) > 16) * near
 
 
-def mask_words(neurons: Any, limit: int, *, near: bool = False) -> Ints:
+def mask_words(neurons: Any, limit: Any, *, near: bool = False) -> Ints:
     """32-bit words of mask bits a sample on a tile that holds `neurons`, the fullest one of its population."""
     n = np.asarray(neurons, dtype=np.int64)
     found: Ints = mask_units(n, limit) * mask_unit(ceil_div(n, np.maximum(column_groups(n, limit), 1)), near=near)
@@ -82,14 +82,14 @@ def split_samples(total: int, parts: int, *, paired: bool = True) -> Iterator[tu
         yield step * first, step * count
 
 
-def sample_step(samples: Any, parts: Any, *, paired: bool) -> Ints:
+def sample_step(samples: Any, parts: Any, *, paired: Any) -> Ints:
     """2 where :func:`split_samples` cuts in twos, else 1."""
     n = np.asarray(samples)
     found: Ints = 1 + ((n % 2 == 0) & (n >= 2 * parts) & (paired | (ceil_div(n, parts) % 2 == 0)))
     return found
 
 
-def largest_share(samples: Any, parts: Any, *, paired: bool) -> Any:
+def largest_share(samples: Any, parts: Any, *, paired: Any) -> Any:
     """Samples of the largest part that :func:`split_samples` makes."""
     step = sample_step(samples, parts, paired=paired)
     return step * ceil_div(samples // step, parts)

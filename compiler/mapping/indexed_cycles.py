@@ -161,7 +161,7 @@ def indexed_bytes(
     return {name: np.ceil(value).astype(np.int64) for name, value in found.items()}
 
 
-def owned_estimate(problem: Problem, layer: Layer, neurons: Any, replicas: int) -> dict[tuple[str, str], Any]:
+def owned_estimate(problem: Problem, layer: Layer, neurons: Any, replicas: Any) -> dict[tuple[str, str], Any]:
     """Bytes by category and lifetime of weights that a tile owns, when all tiles of `layer` own alike."""
     links = [(link, link.indexed.owned * neurons / (layer.neurons * replicas)) for link in layer.incoming if link.indexed is not None]
     learned = sum(owned for link, owned in links if link.weight_gradient)

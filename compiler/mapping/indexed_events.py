@@ -70,15 +70,22 @@ def _of_groups(layout: Layout, link: Link, prices: tuple[int, ...], windows: Win
     assert indexed is not None
     tables, bus = indexed.tables("target", layout.range_by_id(link.target)), problem.bus[problem.bus_of[link.id]]
     spikes, column = problem.kept.get(("read spikes", bus.id, windows), lambda: _read(problem, bus, windows))
+    kept = problem.drawn if windows == "whole" else problem.kept
+    seen = kept.get(("seen spikes", bus.id, windows), lambda: _seen(spikes))
     lookup, *rest = prices
     walked = _walked(tables, rest) @ spikes
     low, high = tables.extent
-    seen = np.zeros((link.inputs + 1, spikes.shape[1]), dtype=np.int32)
-    np.cumsum(spikes.toarray(), axis=0, out=seen[1:])
     cycles = np.zeros((len(low), spikes.shape[1] + 1))  # column 0: no step
     cycles[:, 1:] = walked.toarray() + lookup * (seen[high] - seen[low])
     found: Floats = np.zeros((len(low), len(column), column.shape[1] + 1))
     np.cumsum(cycles[:, column], axis=2, out=found[:, :, 1:])
+    return found
+
+
+def _seen(spikes: Any) -> Array:
+    """[values + 1, columns]: spikes of the first 0, 1, … values."""
+    found = np.zeros((spikes.shape[0] + 1, spikes.shape[1]), dtype=np.int32)
+    np.cumsum(spikes.toarray(), axis=0, out=found[1:])
     return found
 
 
@@ -89,7 +96,7 @@ def _read(problem: Problem, bus: Bus, windows: Windows) -> tuple[Any, Ints]:
     timeline = problem.timeline
     shape = timeline.spikes(bus.source).shape
     column = timeline.placed(1 + np.arange(math.prod(shape)).reshape(shape), timeline.first(bus))
-    spikes = problem.kept.get(("drawn spikes", bus.id), lambda: _spikes(problem, bus))
+    spikes = problem.drawn.get(("drawn spikes", bus.id), lambda: _spikes(problem, bus))
     if windows == "whole":
         return spikes, column
     rounds = _rounds(timeline, windows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -12,7 +12,7 @@ from snnc.compiler.indexed.tables import Pieces
 from snnc.compiler.mapping.grouping import Floats, Ints, column_groups
 from snnc.compiler.mapping.indexed_links import IndexedLink, Side
 from snnc.compiler.mapping.indexed_owners import Ownership
-from snnc.compiler.mapping.network import Link
+from snnc.compiler.mapping.network import Layer, Link
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.traffic import Layout, Traffic, common
 
@@ -85,13 +85,19 @@ def _rows_over_links(layout: Layout, traffic: Traffic, to: Ints, origin: Ints, r
         traffic.flows.send(pair // chips, (pair % chips,), size * number)
 
 
-def gradients_to_owners(layout: Layout) -> Traffic:
-    """Before U1: owners gather the sums of the groups that use their weights."""
+def owned_by(layout: Layout, layers: Sequence[Layer]) -> list[Ownership]:
+    """Learned connections whose weights tiles of some populations own."""
+    ids = {layer.id for layer in layers}
+    return [found for found in layout.owned if found.link.target in ids]
+
+
+def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> Traffic:
+    """Before U1: owners gather the sums of the groups of `layers` that use their weights."""
     traffic = Traffic.none(layout.problem)
-    for found in layout.owned if not layout.exact else ():
+    for found in owned_by(layout, layers) if not layout.exact else ():
         tiles, _, pieces, values = _estimated_work(layout, found)
         traffic.add(tiles, FLOAT * values, pieces)
-    for found in layout.owned if layout.exact else ():
+    for found in owned_by(layout, layers) if layout.exact else ():
         for tile, owner, elements in found.uses("target"):
             moved = (tile != found.owners.tile[owner]) & found.owners.learned[owner]
             to, size = found.owners.tile[owner][moved], FLOAT * elements[moved]
@@ -123,17 +129,17 @@ def _move(layout: Layout, traffic: Traffic, origin: Ints, to: Ints, size: Ints) 
         traffic.flows.send(a, (b,), float(over[a, b]))
 
 
-def owned_work(layout: Layout) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
-    """For each learned connection: tile of each learning owner, its elements, the pieces that it sums and their elements.
+def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
+    """For each learned connection of `layers`: tile of each learning owner, its elements, the pieces that it sums and their elements.
 
     As long as tables are only estimated, pieces are taken to lie evenly with the owners.
     """
     if not layout.exact:
-        for found in layout.owned:
+        for found in owned_by(layout, layers):
             tiles, *numbers = _estimated_work(layout, found)
             count, pieces, values = (np.full(len(tiles), number, np.int64) for number in numbers)
             yield tiles, count, pieces, values
-    for found in layout.owned if layout.exact else ():
+    for found in owned_by(layout, layers) if layout.exact else ():
         number = len(found.owners.tile)
         pieces, values = np.zeros(number, np.int64), np.zeros(number, np.int64)
         for _, owner, elements in found.uses("target"):

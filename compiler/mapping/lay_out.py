@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
 from snnc.compiler.mapping.block_cycles import block_cycles
-from snnc.compiler.mapping.block_memory import block_bytes, most_bytes
+from snnc.compiler.mapping.block_memory import estimated_bytes, most_bytes
+from snnc.compiler.mapping.blocks import cut_key
 from snnc.compiler.mapping.grouping import Floats, Ints, split
+from snnc.compiler.mapping.network import Layer
 from snnc.compiler.mapping.placement import Placement
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.relays import Room, deal_relays
@@ -22,7 +25,7 @@ def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
     ranges = {layer.id: where for layer, where in zip(problem.network.layers, placement.ranges, strict=True)}
     for layer in problem.network.layers:
         where = ranges[layer.id]
-        held[where.tiles] += most_bytes(problem, block_bytes(problem, layer, where.cut, where.tile_neurons, where.tile_samples))
+        held[where.tiles] += most_bytes_of(problem, layer, where)
     rooms = {}
     for source in problem.network.sources:
         owner = source.owner if not source.external else next(link.target for link in problem.network.links if link.source == source)
@@ -31,12 +34,18 @@ def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
     return Layout(problem, placement, relays, _loss_tiles(problem, held, ranges))
 
 
+def most_bytes_of(problem: Problem, layer: Layer, where: TileRange) -> Ints:
+    """The most that the blocks of a population hold at once on each of its tiles, as tables are estimated."""
+    return problem.kept.get(("most bytes", layer.id, cut_key(where)), lambda: most_bytes(problem, estimated_bytes(problem, layer, where)))
+
+
 def _forward_cycles(problem: Problem, ranges: Mapping[str, TileRange]) -> Floats:
     """Cycles in which blocks compute on each tile while relays look for spikes; 0 where they take turns."""
     found = np.zeros(problem.target.tiles)
     for layer in problem.network.layers if problem.fused is not None else ():
         where = ranges[layer.id]
-        cycles = block_cycles(problem, layer, where.cut, where.tile_neurons, where.tile_samples, "forward")
+        args = (problem, layer, where.cut, where.tile_neurons, where.tile_samples, "forward")
+        cycles = problem.kept.get(("computing", layer.id, cut_key(where)), partial(block_cycles, *args))
         np.add.at(found, where.tiles, problem.target.workers * np.broadcast_to(cycles, where.tiles.shape))
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +17,17 @@ DEALT: Final = 300_000
 """Vertices of all iterations that are dealt to workers one by one; of more, those of some iterations, which tell how well it goes."""
 AT_ONCE: Final = 1 << 21
 """Cycles of vertices that are copied at a time."""
+
+
+class Work:
+    """Worker cycles of vertices, summed up: tile cycles when all workers of a tile are busy, which no dealing falls below."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.total: Floats = np.zeros(problem.target.tiles)
+
+    def add(self, tiles: Ints | int, cycles: Any, number: Any = 1) -> None:
+        """As :meth:`Load.add`."""
+        np.add.at(self.total, tiles, cycles * number)
 
 
 class Load:
@@ -35,9 +46,16 @@ class Load:
 
     def add(self, tiles: Ints | int, cycles: Any, number: Any = 1) -> None:
         """Give tiles (one may occur several times) `number` vertices each, of so many cycles in every run."""
-        where = np.atleast_1d(np.asarray(tiles, dtype=np.int64))
-        different, kind = np.unique(np.broadcast_to(np.asarray(cycles, dtype=np.float64), where.shape), return_inverse=True)
-        times = np.broadcast_to(np.asarray(number, dtype=np.int64), where.shape)
+        where, each = np.atleast_1d(np.asarray(tiles, dtype=np.int64)), np.asarray(cycles, dtype=np.float64)
+        if np.ndim(number) == 0:
+            times: Any = int(number)
+        else:
+            times = np.broadcast_to(np.asarray(number, dtype=np.int64), where.shape)
+        if each.size == 1:
+            chosen = where if np.ndim(times) == 0 and times == 1 else np.repeat(where, times)
+            self.add_kinds(chosen, np.zeros(len(chosen), dtype=np.int64), each.reshape(1, 1))
+            return
+        different, kind = np.unique(np.broadcast_to(each, where.shape), return_inverse=True)
         self.add_kinds(np.repeat(where, times), np.repeat(kind.reshape(-1), times), different[:, None])
 
     def add_kinds(self, tiles: Ints, kind: Ints, cycles: Floats, *, shared: bool = False) -> None:
@@ -97,7 +115,22 @@ class Load:
     @cached_property
     def busiest(self) -> float:
         """Tile cycles of the tile that takes longest, in the mean over iterations."""
-        return float(self._alike.makespans.max(axis=0, initial=0.0).mean())
+        if "_alike" in self.__dict__:
+            return float(self._alike.makespans.max(axis=0, initial=0.0).mean())
+        tiles, kind, cycles = self._all
+        if not len(tiles):
+            return 0.0
+        # Where every vertex has a worker of its own, the longest of all tiles decides: such tiles need not be told apart.
+        workers, serial = self.problem.target.workers, np.array(self._shared, dtype=bool)[kind]
+        crowded = np.bincount(tiles[~serial], minlength=self.problem.target.tiles) > workers
+        crowded[tiles[serial]] = True
+        others = crowded[tiles]
+        alone = np.zeros(self._number, dtype=bool)
+        alone[kind[~others]] = True
+        longest: Any = workers * cycles[alone].max(axis=0, initial=0.0)
+        if others.any():
+            longest = np.maximum(longest, self._told_apart(tiles[others], kind[others], cycles).makespans.max(axis=0))
+        return float(longest.mean())
 
     def first(self, *, backward: bool) -> float:
         """Tile cycles of the tile that takes longest in the first iteration that runs, where that is among those looked at."""
@@ -114,9 +147,11 @@ class Load:
     @cached_property
     def _alike(self) -> _Alike:
         """Tiles with the same vertices need be looked at once."""
-        tiles, kind, cycles = self._all
-        label = np.random.default_rng(0).integers(1, 1 << 40, size=max(self._number, 1))
-        sums = np.bincount(tiles, weights=label[kind].astype(np.float64), minlength=self.problem.target.tiles)
+        return self._told_apart(*self._all)
+
+    def _told_apart(self, tiles: Ints, kind: Ints, cycles: Floats) -> _Alike:
+        label = _labels(1 << self._number.bit_length())
+        sums = np.bincount(tiles, weights=label[kind], minlength=self.problem.target.tiles)
         used = np.flatnonzero(sums)
         _, one, of_tile = np.unique(sums[used], return_index=True, return_inverse=True)
         place = np.full(self.problem.target.tiles, -1)
@@ -132,6 +167,14 @@ class Load:
             spans = spans + np.zeros((len(one), cycles.shape[1]))
             np.add.at(spans, where[serial], workers * cycles[vertices[serial]] + SUPERVISOR)
         return _Alike(used, of_tile.reshape(-1), spans)
+
+
+@lru_cache(maxsize=64)
+def _labels(number: int) -> Floats:
+    """Numbers whose sums tell sets of vertices apart, exact as long as no tile has more than 8,192."""
+    found: Floats = np.random.default_rng(0).integers(1, 1 << 40, size=number).astype(np.float64)
+    found.setflags(write=False)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

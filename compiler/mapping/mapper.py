@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -17,9 +17,10 @@ from snnc.compiler.mapping.cost import network_costs
 from snnc.compiler.mapping.dealt import may_deal
 from snnc.compiler.mapping.grouping import column_groups, sample_groups, split, split_samples
 from snnc.compiler.mapping.knobs import Trial
-from snnc.compiler.mapping.network import Layer, Source, describe
+from snnc.compiler.mapping.looks import HOPELESS, Look, Looks, Populations, Rival
+from snnc.compiler.mapping.network import Layer, Network, Source, describe
 from snnc.compiler.mapping.placement import Placement
-from snnc.compiler.mapping.predict import backward_cycles, cycles_by_tile, supersteps
+from snnc.compiler.mapping.predict import backward_cycles, cycles_by_tile, phase, supersteps
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.request import Gradients, Request
 from snnc.compiler.mapping.schedule import fused_schedule, make_schedule
@@ -42,6 +43,12 @@ MANY: Final = 20_000
 """Populations, times tiles of the chips in use, up to which some are tried with dealt weight gradients; of more, all or none."""
 CLOSE: Final = 1.05
 """Of two ways that share placements, the slower one goes to local search only when it is not slower by this factor."""
+BEHIND: Final = 1.01
+"""Local search is left out where another plan's placement is slower than that plan by this factor."""
+TOLD_BY: Final = ("buses", "windowed", "bits", "segment", "streamed", "dealt")
+"""What tells problems of one request apart."""
+OF_PROGRAM: Final = ("network", "schedule", "looked")
+"""What a request has of its program alone."""
 MOST_FLIPS: Final = 8
 """With more sources than these, gradients come back to all of them in one way."""
 LABEL_BYTES: Final = 4
@@ -75,6 +82,7 @@ def make_plan(
     placer: Placer | None = None,
     effort: int | None = None,
     quick: bool = False,
+    looks: Looks | None = None,
 ) -> Plan:
     """Map `program` onto `target`.
 
@@ -133,6 +141,10 @@ def make_plan(
         network twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.mapping.search.EFFORT`.
     quick
         Only look how fast it could be: windows that hold everything, no local search, and no advice where nothing fits.
+    looks
+        What quick looks found; a full plan of the same goes on from there, so quick plans tell no more than how long they take. With a
+        plan of the same populations, in another order of their values, local search is for those that are about as fast where that one
+        lies.
 
     Raises
     ------
@@ -155,11 +167,25 @@ def make_plan(
     schedule = make_schedule(network)
     measured = (rates or {}, counts or {}, near_counts or {}, patterns or {})
     asked = (network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
+    populations = _populations(network, target, steps, batch)
     request = Request(*asked, *measured, recompute, streaming, fused=fused, dealt=dealt)
     effort = 0 if quick else EFFORT if effort is None else effort
-    found = _fitting(request, strategy, placer, quick=quick)
-    fastest = _refined(found, request, effort) if strategy == SNNC and placer is None else _given(found, request)
-    fastest.settle(GLANCED if quick else SETTLED)
+    asked_for = {"program": program, "request": {f.name: getattr(request, f.name) for f in fields(request) if f.name not in OF_PROGRAM}}
+    look = None if looks is None or quick else looks.take(asked_for)
+    alike = look is not None and _looks_alike(request)
+    if look is not None:
+        request = replace(request, looked=tuple(look.found))
+    found = look.found if look is not None and alike else _fitting(request, strategy, placer, quick=quick)
+    if strategy == SNNC and placer is None:
+        several = look.several if look is not None and alike else _several(found, request)
+        fastest = _settled(several, request, looks, effort, quick=quick)
+        if looks is not None and quick:
+            looks.saw(populations, fastest.cycles())
+            looks.keep(Look(asked_for, found, several))
+    else:
+        fastest = _given(found, request).settle(GLANCED if quick else SETTLED)
+    if fastest.best is not None and quick and looks is not None:
+        return _look(program.name, fastest.best, activity_source)
     if fastest.best is not None:
         return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
     if strategy != SNNC:
@@ -254,7 +280,7 @@ def _searched(request: Request, problems: Sequence[Problem], strategy: str, plac
 
     The way of gradients with less work goes first: what is far behind its placements is not looked at.
     """
-    found = [Search(problem) for problem in problems]
+    found = [_looked(request, problem) or Search(problem) for problem in problems]
     first: dict[frozenset[Source], Search] = {}
     for search in found:
         first.setdefault(search.problem.windowed, search)
@@ -262,7 +288,7 @@ def _searched(request: Request, problems: Sequence[Problem], strategy: str, plac
         order = sorted(found, key=lambda search: first[search.problem.windowed].work())
     else:
         order = found
-    for search in order:
+    for search in (search for search in order if search not in request.looked):
         known = first[search.problem.windowed].best
         if placer is not None:
             search.run_given(placer(search.problem))
@@ -274,20 +300,69 @@ def _searched(request: Request, problems: Sequence[Problem], strategy: str, plac
     return found
 
 
+def _looked(request: Request, problem: Problem) -> Search | None:
+    """The search that a quick look has made for the same problem, back at its estimates."""
+    for search in request.looked:
+        if all(getattr(search.problem, name) == getattr(problem, name) for name in TOLD_BY):
+            return search.estimated()
+    return None
+
+
 def _nearest(found: Sequence[Search]) -> Search:
     """The search that misses by least."""
     return min(found, key=lambda search: math.inf if search.misfit is None else search.misfit[0])
 
 
-def _refined(found: list[Search], request: Request, effort: int) -> Search:
-    """The fastest search after local search."""
+def _populations(network: Network, target: Target, steps: int, batch: int) -> Populations:
+    """What placements of one request and of another have in common, if these are equal."""
+    sizes = target.chips, target.tiles_per_chip, target.tile_bytes, steps, batch
+    return sizes, tuple((layer.id, layer.neurons) for layer in network.layers)
+
+
+def _looks_alike(request: Request) -> bool:
+    """Whether quick looks try the same windows as full plans."""
+    problems = list(request.problems())
+    return len(problems) == len({problem.windowed for problem in problems})
+
+
+def _settled(several: list[Search], request: Request, looks: Looks | None, effort: int, *, quick: bool) -> Search:
+    """The fastest search after local search, which is left out where another plan in its place is certainly faster."""
+    populations = _populations(request.network, request.target, request.steps, request.batch)
+    if looks is not None and quick:
+        found = _refined(several, request, effort)
+        if found.cycles() <= HOPELESS * looks.fastest(populations):
+            found.settle(GLANCED)
+        return found
+    if looks is None:
+        refined = _refined(several, request, effort)
+        return refined.settle(GLANCED if quick else refined.settled())
+    rival = looks.rival(populations)
+    if rival is not None:
+        alike = min((search.estimated().run_given([rival.placement]) for search in several), key=Search.cycles).settle(GLANCED)
+        if alike.cycles() > BEHIND * rival.cycles:
+            return alike
+    found = _refined([search.estimated() for search in several], request, effort)
+    found.settle(found.settled())
+    if found.best is not None:
+        looks.rivals.append(Rival(populations, found.best.layout.placement, found.best.cycles))
+    return found
+
+
+def _several(found: list[Search], request: Request) -> list[Search]:
+    """Searches of several ways to bring gradients back, to take turns and to deal gradients, those that are worth local search."""
     others = [*found, *_other_ways(min(found, key=Search.cycles), request.gradients)]
     both = _both_ways(_promising(others), request)
     # Estimates of tables are settled among many placements of one search, which those that are dealt do not have.
     free = request.dealt is None and request.network.training and not request.network.indexed
     close = CLOSE * min(search.cycles() for search in both)
     both += [dealt for search in _promising(both) if free and search.cycles() <= close for dealt in _dealt(search)]
-    fastest = min((search.refine(effort) for search in _promising(both)), key=Search.cycles)
+    return _promising(both)
+
+
+def _refined(several: Sequence[Search], request: Request, effort: int) -> Search:
+    """The fastest search after local search."""
+    free = request.dealt is None and request.network.training and not request.network.indexed
+    fastest = min((search.refine(effort) for search in several), key=Search.cycles)
     last: list[Search] = [fastest, *(_dealt(fastest) if free else ())]
     return min(last, key=Search.cycles)
 
@@ -336,7 +411,7 @@ def _fused(search: Search) -> Iterator[Search]:
     schedule = fused_schedule(problem.network, problem.schedule)
     if schedule is not None:
         placement = search.best.layout.placement
-        found = Search(replace(problem, fused=schedule)).run_given([placement])
+        found = search.again(replace(problem, fused=schedule)).run_given([placement])
         yield found if found.best is not None else found.run_as(placement)
 
 
@@ -369,7 +444,7 @@ def _other_ways(fastest: Search, gradients: Gradients) -> Iterator[Search]:
 def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
     """Plan a changed request: bytes of the fullest tile of the fastest plan (quick: of any), or of the one that misses by least."""
     found = _quickly(request) if quick else _fitting(request, SNNC, None)
-    best = (min(found, key=Search.cycles) if quick else _refined(found, request, effort).settle()).best
+    best = (min(found, key=Search.cycles) if quick else _refined(_several(found, request), request, effort).settle()).best
     if best is not None:
         return Trial(best.memory.largest, best.layout.placement.chips)
     nearest = _nearest(found)
@@ -390,6 +465,7 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
     """Write down a layout; `usable`: chips that it might have taken."""
     layout, problem = best.layout, best.layout.problem
     steps, tiles = supersteps(layout), usable * problem.target.tiles_per_chip
+    phases = tuple(phase(layout, step) for step in steps)
     return Plan(
         name=name,
         target=problem.target,
@@ -406,10 +482,10 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
         memory={category: tuple(tiles.tolist()) for category, tiles in best.memory.at_peak.items()},
         memory_over_time=tuple(best.memory.phases()),
         unshared_bytes=int(best.memory.unshared[best.memory.tile]),
-        phases=best.phases,
+        phases=phases,
         loss_tiles=layout.loss_tiles,
         tile_cycles=cycles_by_tile(layout, steps),
-        bound_cycles=balance_bound(problem, steps, best.phases, tiles),
+        bound_cycles=balance_bound(problem, steps, phases, tiles),
         ideal_cycles=ideal_bound(problem, tiles),
         strategy=strategy,
         host_bytes=_host_bytes(problem),
@@ -418,6 +494,27 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
         streaming_bytes=streaming_bytes(layout),
         dealt=tuple(sorted(problem.dealt)),
         latency=1 if problem.fused is None else problem.fused.latency,
+    )
+
+
+def _look(name: str, best: Priced, activity_source: str) -> Plan:
+    """What a quick look tells of a layout: the cycles of its supersteps."""
+    problem = best.layout.problem
+    return Plan(
+        name=name,
+        target=problem.target,
+        steps=problem.steps,
+        batch=problem.batch,
+        training=problem.training,
+        interval=problem.schedule.interval,
+        iterations=problem.schedule.iterations(problem.steps),
+        populations=(),
+        buses=(),
+        connections=(),
+        activity=dict(problem.activity),
+        activity_source=activity_source,
+        memory={},
+        phases=best.phases,
     )
 
 

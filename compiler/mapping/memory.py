@@ -9,15 +9,17 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.mapping.block_memory import FLOAT, Kept, block_bytes, most_bytes
+from snnc.compiler.mapping.block_memory import FLOAT, Kept, block_bytes, estimated_bytes, most_bytes
 from snnc.compiler.mapping.codelets import codelet_bytes
 from snnc.compiler.mapping.gradient_traffic import reduced_bytes
 from snnc.compiler.mapping.grouping import Ints
 from snnc.compiler.mapping.indexed_cycles import owned_numbers
 from snnc.compiler.mapping.lifetimes import LIVES, bytes_at, stage_of
+from snnc.compiler.mapping.network import Layer
 from snnc.compiler.mapping.predict import fragments_without_runs
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.step import Step
+from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.traffic import Layout
 from snnc.compiler.mapping.vertex_memory import constant_bytes
 from snnc.compiler.mapping.window_test import ROOT, asked
@@ -113,9 +115,7 @@ def memory_of(layout: Layout, steps: Sequence[Step]) -> Memory:
     for layer in problem.network.layers:
         where = layout.range_of(layer)
         used[where.tiles] = True
-        held = layout.holdings(layer)
-        cut, of_tile = layout.cut_of(layer), (where.tile_neurons, where.tile_samples)
-        for kept, size in block_bytes(problem, layer, cut, *of_tile, held, owned=not layout.exact).items():
+        for kept, size in _block_bytes(layout, layer, where).items():
             add(kept, where.tiles, size)
     for kept, tiles, size in _owned(layout):
         add(kept, tiles, size)
@@ -140,6 +140,15 @@ def memory_of(layout: Layout, steps: Sequence[Step]) -> Memory:
     add(("code", "always"), every, code + used * problem.target.fixed_tile_bytes + of_fragments)
     add(("vertices", "always"), every, vertices + constant_bytes(layout))
     return Memory(found, tuple((step.name, step.part, _buffers(step)) for step in steps))
+
+
+def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[Kept, Ints]:
+    """What the blocks of a population hold on each of its tiles."""
+    problem = layout.problem
+    if not layout.exact or not any(link.indexed is not None for link in (*layer.incoming, *layer.outgoing)):
+        return estimated_bytes(problem, layer, where)
+    of_tile = where.tile_neurons, where.tile_samples
+    return block_bytes(problem, layer, layout.cut_of(layer), *of_tile, layout.holdings(layer), owned=False)
 
 
 def _buffers(step: Step) -> Ints:
@@ -171,7 +180,7 @@ def bytes_before_pricing(layout: Layout) -> int:
     held: dict[Kept, Ints] = {("code", "always"): np.zeros(problem.target.tiles, dtype=np.int64)}
     for layer in problem.network.layers:
         where = layout.range_of(layer)
-        for kept, size in block_bytes(problem, layer, layout.cut_of(layer), where.tile_neurons, where.tile_samples).items():
+        for kept, size in estimated_bytes(problem, layer, where).items():
             held.setdefault(kept, np.zeros(problem.target.tiles, dtype=np.int64))[where.tiles] += size
     for source, relays in layout.relays.items():
         for life, each in problem.store_lives[source].items():

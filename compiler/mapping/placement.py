@@ -10,16 +10,17 @@ With *copies* > 1 the chips are split into that many equal groups, each of which
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 
-from snnc.compiler.mapping.balance import Balance
+from snnc.compiler.mapping.balance import Balance, Ordered, Tables
 from snnc.compiler.mapping.choices import Choice
 from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.grouping import ceil_div, neurons_by_pairs, neurons_per_tile, split
+from snnc.compiler.mapping.grouping import neurons_by_pairs, neurons_per_tile, split
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.take import Take
 from snnc.compiler.mapping.tile_range import TileRange
@@ -31,7 +32,7 @@ CLOSE: Final = 1.002
 """Bounds on a tile's cycles that differ by less are not told apart."""
 
 
-ShareTiles: TypeAlias = Callable[[list[Take], Sequence[Sequence[Choice]], int], list[Take]]
+ShareTiles: TypeAlias = Callable[[list[Take], Sequence[Sequence[Choice]], int, Tables], list[Take]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +79,13 @@ def placements(problem: Problem, options: Sequence[Sequence[Choice]], chips: int
     if problem.target.tiles < len(problem.network.layers):
         yield _shared(problem, [some[0] for some in options])
         return
+    if any(all(choice.fit < 1 for choice in some) for some in options):
+        return
+    fitting, tables = each_once(options, lambda some: [choice for choice in some if choice.fit >= 1]), Tables()
     relays = len(problem.network.sources) * problem.batch
     for spare in dict.fromkeys((min(relays, problem.target.tiles_per_chip // 3), min(relays // 4, problem.target.tiles_per_chip // 8), 0)):
         for share in SHARES:
-            placed = _place(problem, options, chips // copies, spare, share)
+            placed = _place(problem, fitting, tables, chips // copies, spare, share)
             if placed is not None:
                 yield copied(problem, placed, chips // copies, copies)
 
@@ -99,14 +103,13 @@ def copied(problem: Problem, placed: Placement, chips: int, copies: int) -> Plac
     return Placement(tuple(r.repeated(copies, tiles, problem.batch) for r in placed.ranges), used, copies, placed.shared)
 
 
-def _place(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, spare: int, share: ShareTiles) -> Placement | None:
+def _place(
+    problem: Problem, fitting: Sequence[Sequence[Choice]], tables: Tables, chips: int, spare: int, share: ShareTiles
+) -> Placement | None:
     """Place on `chips` chips, leaving `spare` tiles of each free for relays; None when the memory does not suffice.
 
     `share` changes what each layer of a chip takes first. More tiles cost fragments, so all of :data:`SHARES` are priced.
     """
-    if any(all(choice.fit < 1 for choice in some) for some in options):
-        return None
-    fitting = each_once(options, lambda some: [choice for choice in some if choice.fit >= 1])
     per_chip = problem.target.tiles_per_chip
     groups = _chip_groups(fitting, chips, per_chip - spare)
     if groups is None:
@@ -117,7 +120,7 @@ def _place(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, sp
     for members, width in groups:
         some = [fitting[m] for m in members]
         if (key := (width, *map(id, some))) not in known:
-            known[key] = _shared_out(some, width * per_chip - spare, share)
+            known[key] = _shared_out(some, tables, width * per_chip - spare, share)
         takes = known[key]
         if takes is None:
             return None
@@ -129,10 +132,10 @@ def _place(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, sp
     return Placement(tuple(ranges), first_chip)
 
 
-def _shared_out(options: Sequence[Sequence[Choice]], tiles: int, share: ShareTiles) -> list[Take] | None:
+def _shared_out(options: Sequence[Sequence[Choice]], tables: Tables, tiles: int, share: ShareTiles) -> list[Take] | None:
     """Tiles of each of some populations; None when their memory needs more than `tiles`."""
-    takes = _allot(options, tiles)
-    return None if takes is None else _spread(share(takes, options, tiles), tiles)
+    takes = _allot(options, tables, tiles)
+    return None if takes is None else _spread(share(takes, options, tiles, tables), tiles)
 
 
 def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int, *, pairs: bool = False) -> TileRange:
@@ -142,53 +145,55 @@ def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int, *, pai
     return TileRange(starts, shares, tuple(split(batch, cut.replicas)), cut.columns, paired=cut.paired)
 
 
-def _allot(options: Sequence[Sequence[Choice]], tiles: int) -> list[Take] | None:
+def _allot(options: Sequence[Sequence[Choice]], tables: Tables, tiles: int) -> list[Take] | None:
     """Tiles of each layer: the fewest for the smallest bound on a tile's cycles; None when memory needs more than `tiles`."""
-    high = float(max(choice.cycles[choice.fit - 1] for some in options for choice in some))
-    best = _within(options, high)
-    if best is None or sum(take.tiles for take in best) > tiles:
+    each, members = [tables.of(some) for some in {id(some): some for some in options}.values()], Counter(map(id, options))
+    number = [members[id(one.some)] for one in each]
+    high = float(max(one.cycles.max() for one in each))
+    best = _within(each, number, high, tiles)
+    if best is None:
         return None
     low = 0.0
     for _ in range(BISECTIONS):
         if high <= low * CLOSE:
             break
         middle = (low + high) / 2
-        found = _within(options, middle)
-        if found is not None and sum(take.tiles for take in found) <= tiles:
+        found = _within(each, number, middle, tiles)
+        if found is not None:
             best, high = found, middle
         else:
             low = middle
-    return best
+    takes = {id(one.some): one.take(row) for one, row in zip(each, best, strict=True)}
+    return [takes[id(some)] for some in options]
 
 
-def _within(options: Sequence[Sequence[Choice]], bound: float) -> list[Take] | None:
-    """Fewest tiles of each layer with at most `bound` cycles a tile; None where even one neuron a tile needs more."""
-    found: dict[int, Take] = {}
-    for some in options:
-        if id(some) in found:
-            continue
-        takes = []
-        for choice in some:
-            neurons = min(int(choice.cycles.searchsorted(bound, side="right")), choice.fit)
-            if neurons:
-                takes.append(Take(choice, int(ceil_div(choice.neurons, neurons))))
-        if not takes:
+def _within(each: Sequence[Ordered], number: Sequence[int], bound: float, tiles: int) -> list[int] | None:
+    """Row of the take of each structure with the fewest tiles and at most `bound` cycles a tile; None where `tiles` do not suffice.
+
+    `number` are the populations of each structure.
+    """
+    rows, used = [], 0
+    for one, members in zip(each, number, strict=True):
+        inside = one.cycles <= bound
+        row = int(inside.argmax())
+        used += members * int(one.tiles[row])
+        if not inside[row] or used > tiles:
             return None
-        found[id(some)] = min(takes, key=lambda take: (take.tiles, take.choice.cycles[take.neurons - 1]))
-    return [found[id(some)] for some in options]
+        rows.append(row)
+    return rows
 
 
-def _as_taken(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int) -> list[Take]:
+def _as_taken(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int, tables: Tables) -> list[Take]:
     """No change."""
     return takes
 
 
-def _balance(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int) -> list[Take]:
+def _balance(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int, tables: Tables) -> list[Take]:
     """Take tiles anew so that the parts of the step are short together, then as :func:`_quicken`."""
-    return _quicken(Balance(options).improve(takes, tiles), options, tiles)
+    return _quicken(Balance(options, tables).improve(takes, tiles), tiles)
 
 
-def _quicken(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int) -> list[Take]:
+def _quicken(takes: list[Take], tiles: int) -> list[Take]:
     """Give tiles that are left, again and again, to the layer that decides the longest part of the step it can still shorten."""
     takes = list(takes)
     while True:

@@ -264,8 +264,8 @@ def cycles_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, tuple[i
     return {"compute": tuple(compute.astype(np.int64).tolist()), "exchange": tuple(exchange.astype(np.int64).tolist())}
 
 
-def phase(layout: Layout, step: Step) -> Phase:
-    """Sum up one superstep."""
+def phase(layout: Layout, step: Step, *, roughly: bool = False) -> Phase:
+    """Sum up one superstep; `roughly`: no more than how long it takes."""
     exchanges = [step.traffic, *step.after]
     return Phase(
         name=step.name,
@@ -278,9 +278,9 @@ def phase(layout: Layout, step: Step) -> Phase:
         + _row_sync(layout, step),
         exchange=sum(_exchange(layout, traffic) for traffic in exchanges) + (step.row.transfer if step.row else 0.0),
         bytes_in=int(max(traffic.received.max() for traffic in exchanges)),
-        busiest_tile=step.load.busiest_tile,
+        busiest_tile=0 if roughly else step.load.busiest_tile,
         waits=step.decisions > 0 or step.row is not None or any(traffic.flows.bytes for traffic in exchanges),
-        first=step.load.first(backward=step.part == "backward") + step.local if step.runs > 1 else None,
+        first=None if roughly or step.runs <= 1 else step.load.first(backward=step.part == "backward") + step.local,
     )
 
 

@@ -61,6 +61,9 @@ class Problem:
     fused: Schedule | None = None
     """Schedule of a forward pass whose relays and neurons are one superstep; None where they take turns."""
 
+    drawn: Kept = field(default_factory=Kept)
+    """What is drawn, or was measured, of single values: the same whatever the schedule and the way of gradients."""
+
     @cached_property
     def forward(self) -> Problem:
         """The same with the schedule of the forward pass."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,11 @@ def _found(problem: Problem, source: Source, rows: MaskRows, shares: Shares, cho
 
     Those of the step that its source had `later` iterations before.
     """
+    key = ("found", source.buffer, rows, shares.samples, chosen.tobytes(), later)
+    yield from problem.kept.get(key, lambda: list(_find(problem, source, rows, shares, chosen, later)))
+
+
+def _find(problem: Problem, source: Source, rows: MaskRows, shares: Shares, chosen: Ints, later: int) -> Iterator[tuple[str, Ints]]:
     timeline, after = problem.timeline, problem.schedule.stages[source.owner] + later
     spikes = timeline.placed(timeline.spikes(source), after)
     parts = _before(problem, source)(_looked_through(rows, shares))
@@ -140,11 +146,22 @@ def _listed(problem: Problem, source: Source, shares: Shares) -> Floats:
     return shares.part_of(np.diff(_before(problem, source)(np.minimum(edges / source.width, 1.0))))
 
 
-def _drawn(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> Iterator[Ints]:
+def _drawn(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> tuple[Ints, ...]:
     """Of each sample, how many of `counts` [iterations, samples] lie in the part of every worker, [relays, workers, iterations].
 
     As many of a sample's `width` values, none twice; `parts` [samples, workers, 1 or none] tell how many of those a worker has.
     """
+    counts = np.ascontiguousarray(counts, dtype=np.int64)
+    return _drawn_once(name, width, counts.tobytes(), counts.shape, chosen.tobytes(), chosen.shape, parts.tobytes(), parts.shape)
+
+
+@lru_cache(maxsize=256)
+def _drawn_once(
+    name: str, width: int, counted: bytes, times: tuple[int, ...], of: bytes, relays: tuple[int, ...], cut: bytes, shape: tuple[int, ...]
+) -> tuple[Ints, ...]:
+    """Other placements, and other orders of the same values, ask for the same."""
+    counts, chosen = (np.frombuffer(data, dtype=np.int64).reshape(size) for data, size in ((counted, times), (of, relays)))
+    parts, found_all = np.frombuffer(cut, dtype=np.float64).reshape(shape), []
     samples = len(parts)
     random = np.random.default_rng(zlib.crc32(f"{name} {samples}".encode()))
     ends = np.rint(width * np.cumsum(parts.reshape(samples, -1), axis=1)).astype(np.int64)
@@ -155,7 +172,8 @@ def _drawn(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> 
             behind -= values
             found.append(random.hypergeometric(values, behind, left))
             left = left - found[-1]
-        yield np.stack(found, axis=1)
+        found_all.append(np.stack(found, axis=1))
+    return tuple(found_all)
 
 
 def bits_cycles(problem: Problem, bus: Bus, relays: Sequence[tuple[int, int]], *, forward: bool) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from snnc.compiler.graph import Array
 from snnc.compiler.mapping.buses import make_buses
@@ -17,6 +17,9 @@ from snnc.compiler.mapping.schedule import Schedule
 from snnc.compiler.plan import Mode, Recompute, Streaming
 from snnc.compiler.segments import Streamed
 from snnc.compiler.target import Target
+
+if TYPE_CHECKING:
+    from snnc.compiler.mapping.search import Search
 
 Gradients: TypeAlias = Literal["auto", "dense", "windowed"]
 
@@ -49,6 +52,8 @@ class Request:
     """What is then kept outside the tiles; None: as `streaming` says, nothing where that is "auto"."""
     fused: bool | None = None
     dealt: Collection[str] | None = None
+    looked: tuple[Search, ...] = ()
+    """Searches of a quick look at the same program."""
 
     def problems(self) -> Iterator[Problem]:
         """One problem for each way to size the windows, and for each way in which gradients come back to sources of spikes.

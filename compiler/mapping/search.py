@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import Final
 
 import numpy as np
 
+from snnc.compiler.mapping.blocks import cut_key
 from snnc.compiler.mapping.choices import Choice, all_within, choices
 from snnc.compiler.mapping.copies import weights_to_replicas
 from snnc.compiler.mapping.cut import Cut
 from snnc.compiler.mapping.grouping import Floats
 from snnc.compiler.mapping.lay_out import lay_out
 from snnc.compiler.mapping.memory import Memory, bytes_before_pricing, memory_of
+from snnc.compiler.mapping.network import Layer, learned_rows, learned_scalars
 from snnc.compiler.mapping.placement import Placement, chip_counts, copy_counts, each_once, placements
 from snnc.compiler.mapping.predict import phase, supersteps
 from snnc.compiler.mapping.problem import Problem
@@ -26,6 +28,7 @@ from snnc.compiler.mapping.strategies import deals, place
 from snnc.compiler.mapping.streaming import streaming_bytes
 from snnc.compiler.mapping.tile_range import TileRange
 from snnc.compiler.mapping.traffic import Layout
+from snnc.compiler.mapping.update_steps import least_update
 from snnc.compiler.plan import Phase
 from snnc.compiler.target import Streaming
 
@@ -41,10 +44,19 @@ ROOMY: Final = 256
 """Tiles of a chip from which on populations are tried on tiles that they share: on fewer, all are busy anyway."""
 SETTLED: Final = 8
 """Placements that are priced exactly where tables of indexed connections were estimated before; estimates are a few per cent off."""
+FEWEST_SETTLED: Final = 5
+"""The same where an exact price takes long, as all tiles of the chips in use look at many iterations."""
+EXACT_WORK: Final = 1_200_000
+"""Workers of the chips in use, times iterations, times exact prices, from which on these are fewer."""
 GLANCED: Final = 2
 """The same where only a rough look is wanted."""
 SURE: Final = 0.9
 """Part of a population's tabulated cycles that any placement with it needs: they never fall with its neurons, the exact ones may."""
+BESIDE: Final = (0.5, 0.8)
+"""Part of what placements cost beside the bound of tables (relays and exchange) that changed ones are taken to cost at least: where they
+are priced exactly, and where that is done for the fastest estimates in the end."""
+NEAR: Final = 1.03
+"""Estimates that may be so much slower than the fastest are among those that are priced exactly."""
 FEWEST, MOST = 6, 80
 """Bounds on the number of changes."""
 MEASURED: Final = 2
@@ -53,13 +65,13 @@ MEASURED: Final = 2
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """A layout that fits, with its memory and its predicted phases."""
+    """A layout that fits, with its memory and its predicted phases, which tell no more than how long they take."""
 
     layout: Layout
     memory: Memory
     phases: tuple[Phase, ...]
 
-    @property
+    @cached_property
     def cycles(self) -> float:
         """Predicted cycles of a training step."""
         return sum(p.runs * (p.compute + p.sync + p.exchange) for p in self.phases)
@@ -77,26 +89,38 @@ class Search:
         self.priced = 0
         self.misfit: tuple[int, Layout, Memory] | None = None
         self._estimates: list[Priced] = []
+        self._prices: dict[object, Priced | None] = {}
+        self._exact: dict[int, Priced | None] = {}
+        """What estimates, by their identity, cost exactly."""
         self._least_known = math.inf
         """Bytes of the best placement that misses before its supersteps are known; others like it are not priced."""
+
+    def again(self, problem: Problem) -> Search:
+        """Search for another schedule of the same, with the same tables."""
+        found = Search(problem)
+        found._known = self._known
+        return found
 
     def cycles(self) -> float:
         """Predicted cycles of a training step with the best placement; infinite without one."""
         return math.inf if self.best is None else self.best.cycles
 
-    def price(self, placement: Placement, *, near: bool) -> bool:
-        """Lay out and price one placement; tell whether it fits."""
+    def price(self, placement: Placement, *, near: bool) -> Priced | None:
+        """Lay out and price one placement, once however often it is asked for; None where it does not fit."""
         self.priced += 1
+        key = (near, *map(_lies, placement.ranges))
+        if key not in self._prices:
+            self._prices[key] = self._price_anew(placement, near=near)
+        return self._prices[key]
+
+    def _price_anew(self, placement: Placement, *, near: bool) -> Priced | None:
         layout = lay_out(self.problem, placement, near=near)
         known = bytes_before_pricing(layout)
         if known > self.problem.target.tile_bytes:
             if known >= self._least_known:
-                return False
+                return None
             self._least_known = known
-        return self._price(replace(layout, exact=False) if self.problem.network.indexed else layout)
-
-    def _price(self, layout: Layout) -> bool:
-        return self._priced(layout) is not None
+        return self._priced(replace(layout, exact=False) if self.problem.network.indexed else layout)
 
     def _priced(self, layout: Layout) -> Priced | None:
         """What a layout costs, None when it does not fit."""
@@ -109,7 +133,7 @@ class Search:
             return None
         if max(streaming_bytes(layout), default=0) > (self.problem.target.streaming or NONE).bytes_per_chip:
             return None
-        priced = Priced(layout, memory, tuple(phase(layout, step) for step in found))
+        priced = Priced(layout, memory, tuple(phase(layout, step, roughly=True) for step in found))
         if not layout.exact:
             self._estimates.append(priced)
         if self.best is None or priced.cycles < self.best.cycles:
@@ -132,7 +156,7 @@ class Search:
         for share in QUICK_SHARES:
             tight = each_once(options, partial(all_within, share * self.problem.target.tile_bytes))
             for placement in islice(placements(self.problem, tight, chips or self.problem.target.chips), 0, None, 4):
-                if self.price(placement, near=False):
+                if self.price(placement, near=False) is not None:
                     return self
         return self
 
@@ -153,21 +177,45 @@ class Search:
         options = self._options(part)
         tiles = chips * self.problem.target.tiles_per_chip
         more = MEASURED if self.problem.counts else 1
-        last = self.priced + max(FEWEST, more * min(MOST, effort // (tiles * len(options)))) if effort else self.priced
-        seen = {shapes := shapes_of(self.problem, placement)}
+        most = max(FEWEST, more * min(MOST, effort // (tiles * len(options)))) if effort else 0
+        seen, tried = {shapes := shapes_of(self.problem, placement)}, 0
+        beside = self.best.cycles - self._least_cycles(part, options, placement) if most else 0.0
         improved = True
-        while improved and self.priced < last:
+        while improved and tried < most:
             improved = False
             for changed in changes(part, shapes, options):
                 where = placed(self.problem, changed, chips, copies) if changed not in seen else None
                 seen.add(changed)
-                if where is None or self.priced >= last or self._least_cycles(part, options, where) >= self.best.cycles:
+                if where is None or tried >= most or (least := self._least_cycles(part, options, where)) >= self.best.cycles:
                     continue
+                tried += 1
                 before = self.best.cycles
-                self.price(where, near=True)
+                exact = self.best.layout.exact
+                if least + BESIDE[not exact] * beside >= before * (1.0 if exact else NEAR):
+                    continue
+                found = self.price(where, near=True)
+                beside = min(beside, found.cycles - least) if found is not None else beside
                 if self.best.cycles < before:
                     shapes, improved = changed, True
                     break
+        return self
+
+    def settled(self) -> int:
+        """How many estimates a full plan prices exactly."""
+        if self.best is None:
+            return SETTLED
+        problem = self.problem
+        workers = self.best.layout.placement.chips * problem.target.tiles_per_chip * problem.target.workers
+        return max(FEWEST_SETTLED, min(SETTLED, EXACT_WORK // (workers * len(problem.timeline.chosen))))
+
+    def estimate(self) -> float:
+        """Cycles of the fastest estimate."""
+        return min((some.cycles for some in self._estimates), default=self.cycles())
+
+    def estimated(self) -> Search:
+        """Go back to the fastest estimate, where :meth:`settle` has priced some exactly."""
+        if self._estimates:
+            self.best = min(self._estimates, key=lambda some: some.cycles)
         return self
 
     def settle(self, most: int = SETTLED) -> Search:
@@ -184,7 +232,11 @@ class Search:
             if self.best is not None and tried >= most and (tried >= most + most // 2 or likely[id(priced)] >= self.best.cycles):
                 break
             waiting.remove(priced)
-            exact = self._priced(replace(priced.layout, exact=True))
+            if id(priced) not in self._exact:
+                self._exact[id(priced)] = self._priced(replace(priced.layout, exact=True))
+            exact = self._exact[id(priced)]
+            if exact is not None and exact.cycles < self.cycles():
+                self.best = exact
             if exact is not None:
                 known.append((priced.layout.placement, exact.cycles / priced.cycles))
         return self
@@ -226,7 +278,13 @@ class Search:
         """Price those that may be faster than what is known, the promising ones first; tell whether any fits or is too slow anyway."""
         done = False
         for placement in found:
-            done |= least[id(placement)] >= min(self.cycles(), self.limit) or self.price(placement, near=near)
+            bound = least[id(placement)]
+            if bound >= min(self.cycles(), self.limit):
+                done = True
+                continue
+            priced = self.price(placement, near=near)
+            if priced is not None:
+                done = True
         return done
 
     def work(self) -> float:
@@ -243,7 +301,19 @@ class Search:
             if key not in columns:
                 cut = replace(where.cut, replicas=where.replicas // placement.copies)
                 columns[key] = next(choice.parts[:, neurons - 1] for choice in some if choice.cut == cut)
-        return SURE * part.steps * float(np.max(list(columns.values()), axis=0).sum()) + self._over_links(placement)
+        parts = part.steps * float(np.max(list(columns.values()), axis=0).sum())
+        return SURE * (parts + self._least_update(placement)) + self._over_links(placement)
+
+    def _least_update(self, placement: Placement) -> float:
+        """Cycles of the update: in each of its supersteps, what the population that decides it needs."""
+        problem, layout = self.problem, Layout(self.problem, placement, {}, (), exact=False)
+        if not problem.training:
+            return 0.0
+        each = [
+            problem.kept.get(("update", _learned(layer), cut_key(where)), partial(least_update, layout, layer))
+            for layer, where in zip(problem.network.layers, placement.ranges, strict=True)
+        ]
+        return float(np.max(each, axis=0).sum())
 
     def _over_links(self, placement: Placement) -> float:
         """Cycles in which copies of the network send each other new weights, and gradients before."""
@@ -258,7 +328,7 @@ class Search:
         return self._known[part.batch, even]
 
     def _price_all(self, found: Sequence[Placement], *, near: bool) -> bool:
-        fits = [self.price(placement, near=near) for placement in found]
+        fits = [self.price(placement, near=near) is not None for placement in found]
         return any(fits)
 
 
@@ -267,6 +337,18 @@ def _error(placement: Placement, known: Sequence[tuple[Placement, float]]) -> fl
     alike = [np.mean([_form(a) == _form(b) for a, b in zip(placement.ranges, other.ranges, strict=True)]) for other, _ in known]
     most = int(np.argmax(alike)) if alike else 0
     return 1 + float(alike[most]) * (known[most][1] - 1) if alike else 1.0
+
+
+def _learned(layer: Layer) -> object:
+    """All of a population that its update depends on."""
+    if any(link.indexed is not None for link in layer.incoming):
+        return layer.id
+    return tuple(learned_rows(layer)), learned_scalars(layer)
+
+
+def _lies(where: TileRange) -> object:
+    """All that a price depends on: column groups beyond the neurons of a tile are none."""
+    return where.tiles.tobytes(), cut_key(where)[0], where.samples, min(where.columns, int(where.neurons.max())), where.paired
 
 
 def _form(where: TileRange) -> tuple[Cut, int]:

@@ -42,6 +42,8 @@ PLACES: Final = 24
 """First tiles that are tried, evenly over a chip."""
 REPLICAS: Final = 1
 """Numbers of replicas, the largest ones, with which all populations are put on all tiles."""
+AT_ONCE: Final = 64
+"""Takes of which those that are no worse than others are sought at a time."""
 LAYERS: Final = 24
 """With more populations than these nothing is tried: seconds of a laptop's time."""
 
@@ -143,13 +145,22 @@ def _takes(some: Sequence[Choice], tiles: int) -> list[_Take]:
         if choice.cut.replicas * width <= tiles
     ]
     all_.sort(key=lambda take: (take.tiles, float(take.busiest.sum())))
-    kept: list[_Take] = []
-    busiest = np.array([take.busiest for take in all_])
-    best = np.empty_like(busiest)
-    for take, mine in zip(all_, busiest, strict=True):
-        if not (best[: len(kept)] <= mine).all(axis=1).any():
-            best[len(kept)] = mine
-            kept.append(take)
+    if not all_:
+        return []
+    return [all_[n] for n in _not_worse(np.array([take.busiest for take in all_]))]
+
+
+def _not_worse(busiest: Floats) -> list[int]:
+    """Rows of [takes, parts] than which no row in front is as small in all parts."""
+    kept: list[int] = []
+    for first in range(0, len(busiest), AT_ONCE):
+        some = busiest[first : first + AT_ONCE]
+        worse = (busiest[kept][:, None] <= some).all(axis=2).any(axis=0)
+        new: list[int] = []
+        for n in np.flatnonzero(~worse).tolist():
+            if not (some[new] <= some[n]).all(axis=1).any():
+                new.append(n)
+        kept += [first + n for n in new]
     return kept
 
 
@@ -234,8 +245,10 @@ class _Descent:
         here = _between(fewer, places, take.tiles) + _between(more - fewer, runs, take.larger).sum(axis=2)
         outside = sums[:, -1:] - (sums[:, places + take.tiles] - sums[:, places])
         cost = (np.maximum(here + outside, 0.0) / self.tiles) ** (0.5**power)
-        held = np.lib.stride_tricks.sliding_window_view(rest[-1], take.tiles)[places] + take.load[-1]
-        found: Floats = np.where(held.max(axis=1) <= self.limit, cost.sum(axis=0), np.inf)
+        found: Floats = cost.sum(axis=0)
+        if rest[-1].max() + take.two[-1].max() > self.limit:
+            held = np.lib.stride_tricks.sliding_window_view(rest[-1], take.tiles)[places] + take.load[-1]
+            found = np.where(held.max(axis=1) <= self.limit, found, np.inf)
         return found
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from snnc.compiler.mapping.copies import numbers_to_readers, weights_to_replicas, weights_to_sources
 from snnc.compiler.mapping.cost import SUMMANDS, worker_cycles
-from snnc.compiler.mapping.grouping import Ints, ceil_div, column_groups, sample_groups
-from snnc.compiler.mapping.indexed_traffic import gradients_to_owners, owned_work
-from snnc.compiler.mapping.load import Load
-from snnc.compiler.mapping.network import learned_rows, learned_scalars
+from snnc.compiler.mapping.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
+from snnc.compiler.mapping.indexed_traffic import gradients_to_owners, owned_by, owned_work
+from snnc.compiler.mapping.load import Load, Work
+from snnc.compiler.mapping.network import Layer, learned_rows, learned_scalars
 from snnc.compiler.mapping.problem import Problem
 from snnc.compiler.mapping.shapes import shapes
 from snnc.compiler.mapping.step import Step
@@ -22,13 +22,13 @@ from snnc.compiler.mapping.traffic import Layout, Traffic, gradients_to_shares, 
 
 def update_steps(layout: Layout) -> tuple[Step, ...]:
     """Private gradients of replicated populations are summed first, those of shared weights by their owners; then the optimiser."""
-    nothing = Traffic.none(layout.problem)
+    nothing, layers = Traffic.none(layout.problem), layout.problem.network.layers
     replicated = any(where.replicas > 1 for where in layout.placement.ranges)
-    found = [Step("update: optimiser", "update", 1, _update_load(layout), gradients_to_shares(layout))]
+    found = [Step("update: optimiser", "update", 1, _loaded(_add_update, layout), gradients_to_shares(layout))]
     if layout.owned:
-        found.insert(0, Step("update: shared gradients", "update", 1, _owners_load(layout), gradients_to_owners(layout)))
+        found.insert(0, Step("update: shared gradients", "update", 1, _loaded(_add_owners, layout), gradients_to_owners(layout, layers)))
     if layout.owned or replicated:
-        found.insert(0, Step("update: private gradients", "update", 1, _private_load(layout), nothing))
+        found.insert(0, Step("update: private gradients", "update", 1, _loaded(_add_private, layout), nothing))
     return tuple(found)
 
 
@@ -45,57 +45,72 @@ def copy_steps(layout: Layout) -> Iterator[Step]:
         yield Step("update: weight copies", "update", 1, load, traffic)
 
 
-def _owners_load(layout: Layout) -> Load:
-    """Owners sum what groups hold of the gradients of their weights."""
-    problem, load = layout.problem, Load(layout.problem)
-    for tiles, count, pieces, values in owned_work(layout):
-        workers = problem.target.workers
-        cost = worker_cycles(problem.costs["sum_pieces"], elements=count, rows=pieces / workers, values=values / workers)
-        load.add(tiles, problem.target.vertex_start_cycles + cost, workers)
+def least_update(layout: Layout, layer: Layer) -> Floats:
+    """What the supersteps of the update take at least on the tiles of one population, as its tables are estimated: [supersteps] cycles."""
+    traffic, target = gradients_to_owners(layout, (layer,)), layout.problem.target
+    exchange = np.ceil(traffic.received / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
+    found = [float(exchange.max())]
+    for add in (_add_private, _add_owners, _add_update):
+        work = Work(layout.problem)
+        add(layout, (layer,), work)
+        found.append(float(work.total.max()))
+    return np.array(found)
+
+
+def _loaded(add: Callable[[Layout, Sequence[Layer], Load], None], layout: Layout) -> Load:
+    load = Load(layout.problem)
+    add(layout, layout.problem.network.layers, load)
     return load
 
 
-def _private_load(layout: Layout) -> Load:
+def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
+    """Owners sum what groups hold of the gradients of their weights."""
+    problem = layout.problem
+    for tiles, count, pieces, values in owned_work(layout, layers):
+        workers = problem.target.workers
+        cost = worker_cycles(problem.costs["sum_pieces"], elements=count, rows=pieces / workers, values=values / workers)
+        load.add(tiles, problem.target.vertex_start_cycles + cost, workers)
+
+
+def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
     """Each column group of a replicated population sums its private gradients into the first of them."""
-    problem, load = layout.problem, Load(layout.problem)
-    for where, groups, elements in _updated(layout):
+    problem = layout.problem
+    for where, groups, elements in _updated(layout, layers):
         if where.replicas > 1:
             shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
             cost = worker_cycles(problem.costs["update"], **_summed(problem, np.tile(elements, where.replicas), shares))
             number = np.tile(groups, where.replicas) * (shares > 1) * problem.target.workers
             load.add(where.tiles, problem.target.vertex_start_cycles + cost, number)
-    for found in layout.owned:
+    for found in owned_by(layout, layers):
         where = found.target
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
         size = layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").largest["size"]
         cost = worker_cycles(problem.costs["update"], **_summed(problem, size, shares))
         groups = column_groups(where.tile_neurons, where.columns) * (shares > 1)
         load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * problem.target.workers)
-    return load
 
 
-def _update_load(layout: Layout) -> Load:
+def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
     """The first block of each column group sums gradients and updates its share of a parameter; those of all neurons on one tile."""
-    problem, load = layout.problem, Load(layout.problem)
+    problem = layout.problem
     cost, start = problem.costs["update"], problem.target.vertex_start_cycles
-    for where, groups, elements in _updated(layout):
+    for where, groups, elements in _updated(layout, layers):
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
         parts = shares if where.replicas == 1 else where.replicas
         mine = shares_of(where, elements).ravel()
         counts = _summed(problem, mine, parts)
         cycles = start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, mine), **counts)
         load.add(where.tiles, cycles, np.tile(groups, where.replicas) * (mine > 0) * problem.target.workers)
-    for layer in problem.network.layers:
+    for layer in layers:
         where, scalars = layout.range_of(layer), learned_scalars(layer)
         held = shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers) if scalars else ()
         blocks = sum(int(shape.number.sum()) for shape in held)
         cycles = start + worker_cycles(cost, elements=2, **_summed(problem, 1, blocks))
         load.add(int(where.tiles[0]), cycles, scalars * problem.target.workers)
-    for tiles, count, _, _ in owned_work(layout):
+    for tiles, count, _, _ in owned_work(layout, layers):
         counts = _summed(problem, count, problem.target.workers)
         each = np.broadcast_to(start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, count), **counts), tiles.shape)
         load.add(np.repeat(tiles, problem.target.workers), np.repeat(each, problem.target.workers))
-    return load
 
 
 def _summed(problem: Problem, elements: Any, parts: Any) -> dict[str, Any]:
@@ -109,9 +124,9 @@ def _pairs_of_worker(problem: Problem, elements: Any) -> Any:
     return ceil_div(ceil_div(elements, 2), problem.target.workers)
 
 
-def _updated(layout: Layout) -> Iterator[tuple[TileRange, Ints, Ints]]:
+def _updated(layout: Layout, layers: Sequence[Layer]) -> Iterator[tuple[TileRange, Ints, Ints]]:
     """Every learned parameter with values of each neuron: column groups of one size on every tile of a replica, and a group's elements."""
-    for layer in layout.problem.network.layers:
+    for layer in layers:
         where = layout.range_of(layer)
         for rows in learned_rows(layer):
             for number, elements in parameter_groups(where, rows):
