@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,17 +31,29 @@ def bench(
     ] = None,
     listing: Annotated[bool, typer.Option("--list", help="Print the names of the nets that would run, and stop.")] = False,
     engines: Annotated[
-        str, typer.Option("--engines", metavar="NAMES", help="With --suite cpu or cuda: only these, as in snnc,torch,jax.")
+        str, typer.Option("--engines", metavar="NAMES", help="With --suite cpu or cuda: only these, as in snnc:exact,torch,jax.")
     ] = "",
     rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="With --suite cpu or cuda: turns of each engine, 7.")] = None,
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="With --suite cpu or cuda: cores of each engine, all.")] = None,
+    ways: Annotated[
+        str | None,
+        typer.Option("--ways", metavar="WAYS", help="With --suite cuda: fastest, as a trial finds it for each engine; or all."),
+    ] = None,
+    first_step: Annotated[
+        float | None,
+        typer.Option("--first-step", min=1, metavar="SECONDS", help="With --suite cuda: leave out ways that compile for longer, 60."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="With --suite cuda: keep the rows of the file of --json and measure those that are missing.")
+    ] = False,
 ) -> None:
     """Measure: mappings by snnc and by baselines (predicted steps), compile times, or training steps here beside other frameworks.
 
     Every row runs in a process of its own, so that its seconds and its peak memory are its own; one that fails is a row with an error.
     The file of rows grows row by row: what ends a run of hours loses none of them.
     In the suites cpu and cuda all engines train the same network, show equal numbers first, and take turns. cuda needs a GPU and nvcc; with
-    SNNC_CUDA_ON_HOST=1 the processor stands in, which checks everything and measures nothing.
+    SNNC_CUDA_ON_HOST=1 the processor stands in, which checks everything and measures nothing. There, what takes long (snnc's programs,
+    compilers of frameworks) is done in parallel before anything is timed.
 
     Example: snnc bench --suite mapping --nets 'logged-*' --json rows.json
 
@@ -51,10 +64,16 @@ def bench(
     """
     if suite not in ("cpu", "cuda"):
         _check_only_cpu(engines, rounds, threads)
+    if suite != "cuda":
+        _check_only_cuda(ways, first_step, resume)
     if listing:
-        refuse_beside(context, "--list", ("json_file", "plot", "engines", "rounds", "threads"))
-    if suite in ("cpu", "cuda"):
-        _frameworks(suite, nets, json_file, plot, listing, [name.strip() for name in engines.split(",") if name.strip()], rounds, threads)
+        refuse_beside(context, "--list", ("json_file", "plot", "engines", "rounds", "threads", "ways", "first_step", "resume"))
+    names = [name.strip() for name in engines.split(",") if name.strip()]
+    if suite == "cpu":
+        _on_cpu(nets, json_file, plot, listing, names, rounds, threads)
+        return
+    if suite == "cuda":
+        _on_cuda(nets, json_file, plot, listing, names, rounds, threads, ways, first_step, resume)
         return
     if suite == "paper":
         _paper(nets, json_file, plot, listing)
@@ -87,35 +106,19 @@ def bench(
         result(line)
 
 
-def _frameworks(
-    suite: str,
-    nets: str,
-    json_file: Path | None,
-    plot: Path | None,
-    listing: bool,
-    engines: list[str],
-    rounds: int | None,
-    threads: int | None,
+def _on_cpu(
+    nets: str, json_file: Path | None, plot: Path | None, listing: bool, engines: list[str], rounds: int | None, threads: int | None
 ) -> None:
+    from snnc.benchmarks.cpu.command import run_suite
     from snnc.benchmarks.cpu.plot import draw
+    from snnc.benchmarks.cpu.table import lines
     from snnc.benchmarks.cpu.workloads import WORKLOADS, workloads
     from snnc.console import columns
 
-    if suite == "cpu":
-        from snnc.benchmarks.cpu.command import run_suite
-        from snnc.benchmarks.cpu.table import lines
-
-        chosen = workloads(nets, WORKLOADS, suite)
-    else:
-        from snnc.benchmarks.cuda.command import run_suite
-        from snnc.benchmarks.cuda.table import lines
-        from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS
-
-        chosen = workloads(nets, CUDA_WORKLOADS, suite)
-    _check_plot(suite, plot)
+    chosen = workloads(nets, WORKLOADS, "cpu")
+    _check_plot("cpu", plot)
     if listing:
-        for workload in chosen:
-            result(workload.label)
+        _list(workload.label for workload in chosen)
         return
     found: dict[str, Any] = {}
     try:
@@ -124,11 +127,56 @@ def _frameworks(
         if found:
             _write_data(json_file, found)
     if plot is not None:
-        title, kind = ("a CPU", "measured") if suite == "cpu" else ("a GPU", found["machine"]["times"])
-        _write_text(plot, draw(found["rows"], f"training steps on {title}", kind))
+        _write_text(plot, draw(found["rows"], "training steps on a CPU", "measured"))
     if str(json_file) != "-":
-        for line in lines(found["rows"], found["left_out"], found["machine"], columns()):
-            result(line)
+        _list(lines(found["rows"], found["left_out"], found["machine"], columns()))
+
+
+def _on_cuda(
+    nets: str,
+    json_file: Path | None,
+    plot: Path | None,
+    listing: bool,
+    engines: list[str],
+    rounds: int | None,
+    threads: int | None,
+    ways: str | None,
+    first_step: float | None,
+    resume: bool,
+) -> None:
+    from snnc.benchmarks.cpu.plot import draw
+    from snnc.benchmarks.cpu.workloads import workloads
+    from snnc.benchmarks.cuda.command import FIRST_STEP_S, Options, run_suite
+    from snnc.benchmarks.cuda.table import lines
+    from snnc.benchmarks.cuda.ways import FASTEST
+    from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS
+    from snnc.console import columns
+    from snnc.errors import BenchError
+
+    chosen = workloads(nets, CUDA_WORKLOADS, "cuda")
+    _check_plot("cuda", plot)
+    if listing:
+        _list(workload.label for workload in chosen)
+        return
+    to_file = json_file is not None and str(json_file) != "-"
+    if resume and not to_file:
+        raise BenchError("--resume goes on with the file of --json; name one.")
+    found: dict[str, Any] = {}
+    options = Options(rounds, threads, ways or FASTEST, first_step or FIRST_STEP_S, json_file if resume else None)
+    try:
+        run_suite(chosen, engines, options, note, found, lambda: _write_data(json_file, found) if to_file else None)
+    finally:
+        if found:
+            _write_data(json_file, found)
+    if plot is not None:
+        _write_text(plot, draw(found["rows"], "training steps on a GPU", found["machine"]["times"]))
+    if str(json_file) != "-":
+        _list(lines(found["rows"], found["left_out"], found["machine"], columns()))
+
+
+def _list(lines: Iterable[str]) -> None:
+    for line in lines:
+        result(line)
 
 
 def _paper(nets: str, json_file: Path | None, plot: Path | None, listing: bool) -> None:
@@ -179,6 +227,13 @@ def _check_only_cpu(engines: str, rounds: int | None, threads: int | None) -> No
 
     if engines or rounds is not None or threads is not None:
         raise BenchError("--engines, --rounds and --threads belong to --suite cpu and cuda; the other suites compile and predict, once.")
+
+
+def _check_only_cuda(ways: str | None, first_step: float | None, resume: bool) -> None:
+    from snnc.errors import BenchError
+
+    if ways is not None or first_step is not None or resume:
+        raise BenchError("--ways, --first-step and --resume belong to --suite cuda.")
 
 
 def _check_plot(suite: str, plot: Path | None) -> None:

@@ -14,11 +14,13 @@ from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError
 from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.cpu import process
 from snnc.benchmarks.cpu.network import network
+from snnc.benchmarks.cpu.rows import ratios_by_turn
 from snnc.benchmarks.cpu.workloads import Conv, Dense, Workload, workloads
 from snnc.benchmarks.cuda import command, gpu, paper, paper_step
 from snnc.benchmarks.cuda.bound import bound, neurons, parameters, products, table
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
 from snnc.benchmarks.cuda.table import lines
+from snnc.benchmarks.cuda.warming import Ready
 from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS, stand_in
 from snnc.compiler.lower import lower
 from snnc.errors import BenchError
@@ -110,39 +112,100 @@ def test_without_a_gpu_one_line_says_so_and_names_still_list(no_gpu, capsys):
     assert capsys.readouterr().err.startswith("error: SNNC-E421: there is no CUDA driver")
     assert cli.run_command(["bench", "--suite", "cuda", "--nets", "w1*-5", "--list"]) == 0
     assert capsys.readouterr().out.split() == ["w1-5", "w1-b256-5", "w1-b1024-5", "w1-ff-5"]
-    assert gpu.used_bytes() is None
+    assert gpu.used_bytes(1) is None
+
+
+@pytest.mark.parametrize(("told", "known"), [(3_000_000, 3_000_000), (2**64 - 1, None)])
+def test_memory_of_a_device_is_that_of_the_process(monkeypatch, told, known):
+    class Library:
+        def nvmlInit_v2(self):
+            return 0
+
+        def nvmlDeviceGetHandleByIndex_v2(self, number, handle):
+            return 0
+
+        def nvmlDeviceGetComputeRunningProcesses_v3(self, handle, number, found):
+            found[0].number, found[0].bytes = 41, 7
+            found[1].number, found[1].bytes = 42, told
+            number._obj.value = 2
+            return 0
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Library())
+    assert gpu.used_bytes(42) == known
+    assert gpu.used_bytes(43) is None
+    assert ctypes.sizeof(gpu._Used) == 24
 
 
 ROW = {"workload": "W1", "density": 0.05, "batch": 4, "mode": "exact", "variant": "v", "ms_p10": 1.0, "ms_p90": 2.0, "ms_spread": 0.1} | {
-    "samples_per_s": 100.0, "peak_mb": 9.0, "device_mb": None, "loss": 3.0, "note": "", "activity": 0.04
+    "samples_per_s": 100.0, "peak_mb": 9.0, "device_mb": None, "loss": 3.0, "note": "", "activity": 0.04, "group": "one"
 }  # fmt: skip
-ROWS = [ROW | {"engine": "torch", "ms_median": 12.0}, ROW | {"engine": "snnc", "ms_median": 1.5}]
+CHOSEN = {"by": "a trial", "trial_ms": {"v": 12.0, "eager": 60.0}, "left_out": {"compiled": "took longer than 60 s"}}
+ROWS = [
+    ROW | {"engine": "torch", "ms_median": 12.0, "turn_ms": [12.0, 15.0, 12.0], "chosen": CHOSEN},
+    ROW | {"engine": "snnc", "ms_median": 1.5, "turn_ms": [1.5, 1.5, 1.2], "chosen": {"by": "", "trial_ms": {}, "left_out": {}}},
+]
 
 
-def test_rows_of_a_device_tell_their_bound_and_those_of_a_stand_in_that_they_mean_nothing(monkeypatch):
+@pytest.fixture
+def measured(monkeypatch):
+    """Nothing runs: what would be prepared and measured, and rows in its place."""
     seen = []
-    monkeypatch.setattr(command, "measure", lambda *given: (seen.append(given), ([dict(r) for r in ROWS], []))[1])
+    files = {w.label: None for w in CUDA_WORKLOADS}
+
+    def measure(workload, given, lines, manner, tell, keep):
+        seen.append((workload, [line.entry for line in lines], manner))
+        names = {line.entry.engine for line in lines}
+        return [dict(row) | {"workload": workload.name} for row in ROWS if row["engine"] in names], []
+
+    monkeypatch.setattr(command, "measure", measure)
+    monkeypatch.setattr(command, "warmed", lambda *given: Ready(files | {stand_in(W1).label: None}))
+    monkeypatch.setattr(command, "versions_of", lambda entries, device: {entry.module: {"any": "1"} for entry in entries})
     monkeypatch.setattr(command, "gpu_here", lambda: gpu.H200)
     monkeypatch.setattr(command, "nvcc", lambda: ["nvcc"])
+    return seen
+
+
+def test_rows_of_a_device_tell_their_bound_and_those_of_a_stand_in_that_they_mean_nothing(monkeypatch, measured):
     monkeypatch.delenv(CHECK_ON_HOST, raising=False)
     found = {}
-    command.run_suite([W1], ["snnc", "torch"], 1, 1, lambda line: None, found)
+    command.run_suite([W1], ["snnc", "torch"], command.Options(1, 1), lambda line: None, found)
     assert [row["times"] for row in found["rows"]] == ["measured"] * 2
     assert found["rows"][1]["bound_ms"] == pytest.approx(0.24)
     assert found["summary"][0]["times_best"] == 8.0
     text = lines(found["rows"], [], found["machine"])
     assert "8.00 x" in text[2]
+    assert "8.40-10.00" in text[2]
     assert "6.2 x" in text[1]
+    assert "W1 5 %, torch exact: v by a trial; eager 60 ms, compiled left out (took longer than 60 s)" in text
     monkeypatch.setenv(CHECK_ON_HOST, "1")
-    command.run_suite([W1], ["snnc", "torch"], 1, 1, lambda line: None, found)
+    command.run_suite([W1], ["snnc", "torch"], command.Options(1, 1), lambda line: None, found)
     assert all("mean nothing" in row["times"] for row in found["rows"])
     assert found["summary"] == []
     text = "\n".join(lines(found["rows"], [{**ROW, "engine": "jax", "reason": "not installed"}], found["machine"]))
-    assert " x " not in text.split("left out")[0]
-    assert [(w.steps, w.batch, where) for w, *_, where in seen] == [(100, 64, "cuda"), (5, 4, "cpu")]
+    assert " x " not in text.split("W1 5 %, torch")[0]
+    assert [(w.steps, w.batch, manner.device) for w, _, manner in measured] == [(100, 64, "cuda"), (5, 4, "cpu")]
 
 
-@pytest.mark.parametrize("arguments", [["--nets", "w9"], ["--engines", "brian"], ["--threads", "100000"], ["--plot", "x.png"]])
+def test_rows_of_turns_that_were_not_taken_together_have_no_spread_of_ratios(monkeypatch):
+    own, other = ROWS[1], ROWS[0]
+    assert ratios_by_turn(ROWS, other) == [8.0, 10.0, 10.0]
+    assert ratios_by_turn([own, other | {"group": "two"}], other | {"group": "two"}) == []
+    assert ratios_by_turn([other], other) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--nets", "w9"],
+        ["--engines", "brian"],
+        ["--engines", "snnc:sparse"],
+        ["--threads", "100000"],
+        ["--plot", "x.png"],
+        ["--ways", "some"],
+        ["--resume"],
+        ["--resume", "--json", "-"],
+    ],
+)
 def test_what_cannot_be_measured_is_one_coded_line(capsys, arguments):
     assert cli.run_command(["bench", "--suite", "cuda", *arguments]) == 2
     assert capsys.readouterr().err.startswith("error: SNNC-E545: ")

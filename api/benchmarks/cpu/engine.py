@@ -62,6 +62,10 @@ class Entry:
     """Environment variables of the processes of some variants."""
     tolerance: float = TOLERANCE
     """Of its numbers; see :func:`~snnc.benchmarks.cpu.equality.difference`."""
+    compiled: tuple[str, ...] = ()
+    """Variants whose first step is compiled for long and kept by the framework on disk: worth a run that is not timed."""
+    alone: bool = False
+    """Whether its compiler times kernels on the device: it takes its first step while nothing else runs there."""
 
     @property
     def exact(self) -> bool:
@@ -108,15 +112,18 @@ ENTRIES: Final = (
 
 
 def entries(wanted: Sequence[str] = (), among: Sequence[Entry] = ENTRIES, suite: str = "cpu") -> tuple[Entry, ...]:
-    """Return the lines of some engines of a suite, or of all.
+    """Return the lines of some engines of a suite, or of all: ``snnc`` are all of its modes, ``snnc:exact`` is one.
 
     Raises
     ------
     BenchError
-        There is no such engine.
+        There is no such engine, or no such mode.
     """
     names = list(dict.fromkeys(entry.engine for entry in among))
-    unknown = [name for name in wanted if name not in names]
-    if unknown:
-        raise BenchError(f"there is no engine {unknown[0]!r} in the suite {suite}; there are {', '.join(names)}.")
-    return tuple(entry for entry in among if not wanted or entry.engine in wanted)
+    for name in wanted:
+        modes = [entry.mode for entry in among if entry.engine == name.partition(":")[0]]
+        if not modes:
+            raise BenchError(f"there is no engine {name!r} in the suite {suite}; there are {', '.join(names)}.")
+        if ":" in name and name.partition(":")[2] not in modes:
+            raise BenchError(f"{name!r} is no mode of the suite {suite}; there are {', '.join(modes)}.")
+    return tuple(entry for entry in among if not wanted or entry.engine in wanted or f"{entry.engine}:{entry.mode}" in wanted)

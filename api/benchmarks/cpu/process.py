@@ -35,22 +35,28 @@ class Process:
         Cores that it may use.
     device
         Where the batch and the weights lie: ``"cpu"`` or ``"cuda"``.
+    more
+        Environment variables beside those that every worker gets.
     """
 
-    def __init__(self, entry: Entry, variant: str, threads: int, device: str = "cpu") -> None:
+    def __init__(self, entry: Entry, variant: str, threads: int, device: str = "cpu", more: Mapping[str, str] | None = None) -> None:
         self.entry, self.variant = entry, variant
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the process
         command = [sys.executable, "-m", "snnc.benchmarks.cpu.worker", entry.module, entry.mode, variant, str(threads), device]
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(
-            command, env={**environment(threads, device), **entry.settings.get(variant, {})}, stdin=pipe, stdout=pipe, stderr=self._errors
-        )
+        surroundings = {**environment(threads, device), **entry.settings.get(variant, {}), **(more or {})}
+        self._process = subprocess.Popen(command, env=surroundings, stdin=pipe, stdout=pipe, stderr=self._errors)
         self._buffer = b""
         first = self._read(SECONDS)
         if "missing" in first:
             self.close()
             raise EngineError(f"not installed: {first['missing']}")
         self.versions: dict[str, str] = first["versions"]
+
+    @property
+    def number(self) -> int:
+        """The system's number of the process."""
+        return self._process.pid
 
     def ask(self, do: str, seconds: float = SECONDS, **more: Any) -> dict[str, Any]:
         """Send a request and wait for its answer.

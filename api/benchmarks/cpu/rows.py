@@ -14,11 +14,11 @@ from snnc.benchmarks.cpu.workloads import Workload
 def row(workload: Workload, runner: Runner, activity: float, cosine: float) -> dict[str, Any]:
     """Return the row of an engine.
 
-    ``ms_*`` are of all timed steps, ``ms_spread`` is between the medians of the fastest and of the slowest turn, ``peak_mb`` is the peak
-    over what was resident when the framework was loaded, ``device_mb`` what the process took of a device's memory, None where that is not
-    known, ``first_step_s`` from the weights to the end of the first step (building
-    included, with what the machine had cached), ``loss`` that of the first step, ``activity`` spikes a hidden neuron and step,
-    ``gradient_cosine`` between the gradient that was taken and the exact one (of the step that is checked).
+    ``ms_*`` are of all timed steps, ``turn_ms`` the median of each turn, ``ms_spread`` between those of the fastest and of the slowest,
+    ``peak_mb`` is the peak over what was resident when the framework was loaded, ``device_mb`` what the process took of a device's
+    memory, None where that is not known, ``first_step_s`` from the weights to the end of the first step (building included, with what
+    the machine had cached), ``loss`` that of the first step, ``activity`` spikes a hidden neuron and step, ``gradient_cosine`` between
+    the gradient that was taken and the exact one (of the step that is checked).
     """
     process, ms = runner.process, np.array(runner.ms)
     middle = float(np.median(ms))
@@ -26,12 +26,14 @@ def row(workload: Workload, runner: Runner, activity: float, cosine: float) -> d
         "workload": workload.name,
         "density": workload.density,
         "batch": workload.batch,
+        "steps": workload.steps,
         "engine": process.entry.engine,
         "mode": process.entry.mode,
         "variant": process.variant,
         "ms_median": middle,
         "ms_p10": float(np.percentile(ms, 10)),
         "ms_p90": float(np.percentile(ms, 90)),
+        "turn_ms": list(runner.medians),
         "ms_spread": max(runner.medians) - min(runner.medians),
         "samples_per_s": 1e3 * workload.batch / middle,
         "peak_mb": runner.peak_mb,
@@ -56,3 +58,11 @@ def over_own(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any], key: str
 def same(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     """Whether two rows are of one workload."""
     return (a["workload"], a["density"]) == (b["workload"], b["density"])
+
+
+def ratios_by_turn(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any]) -> list[float]:
+    """Return the time of each turn of `one` over that of snnc's exact row in the same round; none where they were not timed together."""
+    own = next((r for r in rows if r["engine"] == "snnc" and r["mode"] == "exact" and same(r, one)), None)
+    if own is None or own.get("group") != one.get("group") or not own.get("turn_ms") or len(own["turn_ms"]) != len(one["turn_ms"]):
+        return []
+    return [theirs / ours for theirs, ours in zip(one["turn_ms"], own["turn_ms"], strict=True) if ours]

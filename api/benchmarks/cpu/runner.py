@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
 
-from snnc.benchmarks.cpu.process import Process
+from snnc.benchmarks.cpu.process import SECONDS, Process
 
 TURN_MS: Final = 100.0
 """A turn takes about so long, so that short steps are timed as a training loop runs them."""
@@ -29,10 +29,16 @@ class Runner:
     peak_mb: float = 0.0
     device_mb: float | None = None
 
-    def turn(self) -> None:
-        """Take one turn."""
+    def turn(self, seconds: float = SECONDS) -> None:
+        """Take one turn, which may last so long.
+
+        Raises
+        ------
+        EngineError
+            The engine failed, or took longer.
+        """
         steps = min(MOST_STEPS, max(1, math.ceil(TURN_MS / max(self.step_ms, 1e-3))))
-        found = self.process.ask("turn", untimed=int(self.step_ms < WARM_MS), steps=steps)["ms"]
+        found = self.process.ask("turn", seconds, untimed=int(self.step_ms < WARM_MS), steps=steps)["ms"]
         self.ms += found
         self.medians.append(median(found))
         self.step_ms = self.medians[-1]

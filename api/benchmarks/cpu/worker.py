@@ -26,6 +26,7 @@ The first line comes unasked: ``{"versions": {...}}``, or ``{"missing": …}`` w
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import os
 import sys
@@ -45,6 +46,9 @@ from snnc.compiler.graph import Array
 IN_A_ROW: Final = 3
 """Timed steps between two resets: a network that learns one batch by heart soon fires several times as often, and fast engines would be
 timed on another activity than slow ones."""
+
+_PACKAGES: Final = ("snnc.compiler", "snnc.frontends", "snnc.backends", "snnc.templates")
+"""What decides which program is emitted and how it is built."""
 
 
 class Worker:
@@ -118,10 +122,20 @@ def _versions(packages: tuple[str, ...]) -> dict[str, str]:
     found = {}
     for name in packages:
         try:
-            found[name] = version(name)
+            found[name] = version(name) + (f"+{_own_sources()}" if name == "snnc" else "")
         except PackageNotFoundError:
             found[name] = "unknown"
     return found
+
+
+def _own_sources() -> str:
+    """Return a digest of snnc's files: a version of its own for every state of a checkout."""
+    files = [file for package in _PACKAGES for folder in import_module(package).__path__ for file in sorted(Path(folder).rglob("*"))]
+    total = hashlib.sha256()
+    for file in files:
+        if file.is_file() and "__pycache__" not in file.parts:
+            total.update(file.name.encode() + file.read_bytes())
+    return total.hexdigest()[:12]
 
 
 def _serve(module: str, mode: str, variant: str, threads: int, device: str) -> None:

@@ -15,6 +15,10 @@ L2_OVER_MEMORY: Final = 5.5 / 4.8
 _PROCESSORS, _CLOCK_KHZ, _MEMORY_KHZ, _BUS_BITS = 16, 13, 36, 37
 """CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CLOCK_RATE, MEMORY_CLOCK_RATE, GLOBAL_MEMORY_BUS_WIDTH (CUdevice_attribute, cuda.h)."""
 
+_MOST_PROCESSES: Final = 256
+_NOT_TOLD: Final = 2**64 - 1
+"""NVML_VALUE_NOT_AVAILABLE."""
+
 
 @dataclass(frozen=True)
 class Gpu:
@@ -59,17 +63,29 @@ def gpu_here() -> Gpu:
     return Gpu(device_name(), bandwidth, L2_OVER_MEMORY * bandwidth, 1e3 * clock * processors * units)
 
 
-def used_bytes() -> int | None:
-    """Return what is taken of the first device's memory by all processes, as NVML tells; None where it does not."""
+class _Used(ctypes.Structure):
+    """What a process holds of a device (nvmlProcessInfo_t)."""
 
-    class Memory(ctypes.Structure):
-        _fields_ = (("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong))
+    _fields_ = (("number", ctypes.c_uint), ("bytes", ctypes.c_ulonglong), ("instance", ctypes.c_uint), ("compute_instance", ctypes.c_uint))
 
+
+def used_bytes(process: int) -> int | None:
+    """Return what a process holds of the first device's memory, as NVML tells; None where it does not.
+
+    Parameters
+    ----------
+    process
+        The system's number of it.
+    """
     try:
         library = ctypes.CDLL("libnvidia-ml.so.1")
-    except OSError:
+        ask = library.nvmlDeviceGetComputeRunningProcesses_v3
+    except (OSError, AttributeError):
         return None
-    handle, found = ctypes.c_void_p(), Memory()
+    handle, number, found = ctypes.c_void_p(), ctypes.c_uint(_MOST_PROCESSES), (_Used * _MOST_PROCESSES)()
     if library.nvmlInit_v2() != 0 or library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle)) != 0:
         return None
-    return int(found.used) if library.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(found)) == 0 else None
+    if ask(handle, ctypes.byref(number), found) != 0:
+        return None
+    own = (one.bytes for one in found[: number.value] if one.number == process and one.bytes != _NOT_TOLD)
+    return next((int(size) for size in own), None)

@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
 from snnc.benchmarks.cpu.grouped import Row, grouped
-from snnc.benchmarks.cpu.rows import over_own
+from snnc.benchmarks.cpu.rows import over_own, ratios_by_turn
 from snnc.benchmarks.cuda.command import MEASURED
 
-_RIGHT: Final = ("ms", "p10", "p90", "samples/s", "time/snnc", "bound ms", "over bound", "device MB", "loss")
+_LEAST_WIDTH: Final = 150
+_RIGHT: Final = ("ms", "p10", "p90", "time/snnc", "p10-p90", "bound ms", "over bound", "device MB", "loss")
 
 
 def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, str], width: int | None = None) -> list[str]:
     """Print the rows by workload, the fastest first, then what was left out and why, the machine, and how to read the columns."""
     heads = {head: head in (*_RIGHT, "B") for head in ("workload", "B", "engine", "mode", "variant", *_RIGHT)}
-    text = grouped(rows, heads, _name, lambda row: _cells(rows, row), width)
+    text = grouped(rows, heads, _name, lambda row: _cells(rows, row), max(width or 0, _LEAST_WIDTH))
     text += [*dict.fromkeys(f"{r['engine']}: {r['note']}" for r in rows if r["note"])]
+    text += [_way(row) for row in rows if row["chosen"]["trial_ms"] or row["chosen"]["left_out"]]
     text += [f"left out: {_name(r)}, {r['engine']} {r['mode']}: {r['reason']}" for r in left_out]
     text.append("; ".join(f"{key} {value}" for key, value in machine.items()))
     text.append(
-        f"ms: median of a training step, {machine['times']}; bound ms: computed (docs/explanation/gpu-bounds.md); over bound: ms over it; "
+        f"ms: median of a training step, {machine['times']}; p10-p90: of time/snnc, turn by turn; "
+        "bound ms: computed (docs/explanation/gpu-bounds.md); over bound: ms over it; "
         "device MB: measured, what the process took of the device's memory"
     )
     return text
@@ -36,13 +41,28 @@ def _cells(rows: Sequence[Row], row: Row) -> list[str]:
         row["mode"],
         row["variant"],
         *(f"{row[key]:.4g}" for key in ("ms_median", "ms_p10", "ms_p90")),
-        f"{row['samples_per_s']:,.0f}",
         "" if over is None or not measured else f"{over:.2f} x",
+        _spread(ratios_by_turn(rows, row)) if measured else "",
         f"{row['bound_ms']:.3g}",
         f"{row['ms_median'] / row['bound_ms']:.1f} x" if measured else "",
         "" if row["device_mb"] is None else f"{row['device_mb']:,.0f}",
         f"{row['loss']:.4f}",
     ]
+
+
+def _spread(ratios: Sequence[float]) -> str:
+    if not ratios:
+        return ""
+    low, high = np.percentile(ratios, (10, 90))
+    return f"{low:.2f}-{high:.2f}"
+
+
+def _way(row: Row) -> str:
+    """Which way was taken, and by what: a trial's times, the others' reasons."""
+    chosen = row["chosen"]
+    others = [f"{way} {ms:.4g} ms" for way, ms in chosen["trial_ms"].items() if way != row["variant"]]
+    aside = [f"{way} left out ({reason})" for way, reason in chosen["left_out"].items()]
+    return f"{_name(row)}, {row['engine']} {row['mode']}: {row['variant']} by {chosen['by']}; {', '.join([*others, *aside])}"
 
 
 def _name(row: Row) -> str:

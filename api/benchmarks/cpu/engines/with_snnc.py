@@ -15,6 +15,7 @@ from snnc.compiler.plan import Precision
 from snnc.compiler.temporary import temporary_folder
 from snnc.compiling import as_graph, compile_to_folder
 from snnc.options import PRECISIONS, options
+from snnc.session import Session
 
 VERSIONS = ("snnc",)
 
@@ -31,8 +32,7 @@ class Engine:
 
     def __init__(self, problem: Problem, mode: str, variant: str, device: str = "cpu") -> None:
         workload = problem.workload
-        window = GRADIENT_WINDOW if mode == "window" else None
-        self._session = snnc.compile(network(workload), variant, precision=_precision(mode), **training(workload, window))
+        self._session = session(workload, mode, variant)
         self._start = labelled(workload, problem.weights)
         self._session.load_state_dict(self._start, strict=False)
         program = self._session.program
@@ -61,6 +61,12 @@ class Engine:
     def reset(self) -> None:
         """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
         self._session.load_state_dict(self._start, strict=False)
+
+
+def session(workload: Workload, mode: str, target: str) -> Session:
+    """Compile and build a workload's training step; its weights are random."""
+    window = GRADIENT_WINDOW if mode == "window" else None
+    return snnc.compile(network(workload), target, precision=_precision(mode), **training(workload, window))
 
 
 def _precision(mode: str) -> Precision:

@@ -1,0 +1,73 @@
+"""One workload of the suite cuda: every line is brought to where it can be timed, then all take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from snnc.benchmarks.cpu.rows import row
+from snnc.benchmarks.cpu.suite import Files, Tell, named, take_turns
+from snnc.benchmarks.cpu.workloads import Workload
+from snnc.benchmarks.cuda.gpu import used_bytes
+from snnc.benchmarks.cuda.lines import Line, Manner, ready
+
+TURN_S: Final = 60.0
+"""An engine whose turn takes longer is given up."""
+
+
+def measure(
+    workload: Workload, files: Files, lines: Sequence[Line], manner: Manner, tell: Tell, keep: Callable[[Line], None] = lambda line: None
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Measure one workload; nothing else may run meanwhile.
+
+    Parameters
+    ----------
+    workload, files
+        The network and what processes read of it.
+    lines
+        What is compared.
+    manner
+        How often each has its turn, and more.
+    tell
+        Called with a line at each stage.
+    keep
+        Called with each line once its way is chosen.
+
+    Returns
+    -------
+    tuple
+        Rows of what was measured, and of what was left out, each with its ``reason``.
+    """
+    with ExitStack() as stack:
+        for one in lines:
+            stack.callback(one.end_all)
+        ready(lines, files, manner)
+        measured = [(one, runner) for one in lines for runner in one.runners.values()]
+        for one in lines:
+            keep(one)
+            tell(f"{workload.label} {one.entry.engine} {one.entry.mode}: {_told(one)}")
+        for _, runner in measured:
+            runner.process.ask("settle")
+            used = used_bytes(runner.process.number) if manner.device == "cuda" else None
+            runner.device_mb = None if used is None else used / 1e6
+            runner.ms, runner.medians = [], []
+        alive, lost = take_turns([runner for _, runner in measured], manner.rounds, TURN_S)
+        left_out = [named(workload, one.entry) | {"reason": one.reason} for one in lines if not one.runners]
+        left_out += [named(workload, runner.process.entry) | {"reason": reason} for runner, reason in lost]
+        cosine, group = files.check.cosine(), datetime.now(UTC).isoformat(timespec="milliseconds")
+        rows = []
+        for one, runner in measured:
+            if runner in alive:
+                own = row(workload, runner, files.activity, 1.0 if one.entry.exact else cosine)
+                rows.append(own | {"group": group, "ways": manner.ways, "chosen": one.to_data()})
+    return rows, left_out
+
+
+def _told(one: Line) -> str:
+    if not one.runners:
+        return f"left out, {one.reason}"
+    tried = ", ".join(f"{way} {ms:.4g} ms" for way, ms in one.trial_ms.items())
+    parts = [", ".join(one.runners), f"tried: {tried}" if tried else "", f"left out: {one.reason}" if one.left_out else ""]
+    return "; ".join(part for part in parts if part)

@@ -1,0 +1,317 @@
+"""The ways of engines in ``snnc bench --suite cuda``: prepared in parallel, tried, chosen, kept; and rows that outlive their run."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from snnc import cli
+from snnc.backends.cuda.errors import CHECK_ON_HOST
+from snnc.benchmarks.cpu.engine import Entry, entries
+from snnc.benchmarks.cpu.process import EngineError
+from snnc.benchmarks.cpu.workloads import Dense, Workload
+from snnc.benchmarks.cuda import command, lines, ways
+from snnc.benchmarks.cuda.command import Options
+from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
+from snnc.benchmarks.cuda.lines import Line, Manner
+from snnc.benchmarks.cuda.resuming import read_rows
+from snnc.benchmarks.cuda.suite import measure
+from snnc.benchmarks.cuda.warming import versions_of, warmed
+from snnc.errors import BenchError
+
+SMALL = Workload("small", 0.2, 5, 4, (12,), (Dense(10, True),), 3)
+LONE = Workload("lone", 0.2, 5, 4, (16,), (Dense(16),), 0)
+MANNER = Manner(2, 1, "cpu", ways.FASTEST, 60.0)
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    """Entries of the stub engine, importable in processes."""
+    path = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
+    return lambda *variants, engine="stub", **more: Entry(engine, "exact", "bench_stub", variants, **more)
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    """A cache of this test's own."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("SNNC_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """What processes read of the small workload, as a run prepares it."""
+    ready = warmed([(SMALL, [])], tmp_path_factory.mktemp("files"), MANNER, print)
+    return ready.files[SMALL.label]
+
+
+# ---- which way is taken ----------------------------------------------------------------------------------------------
+
+
+def test_a_trial_takes_the_fastest_way_whose_numbers_are_right(stub, files):
+    chosen = [Line(stub("slow", "right")), Line(stub("loss", "slow", engine="wrong")), Line(stub("right", "dies", engine="half"))]
+    rows, left_out = measure(SMALL, files, chosen, MANNER, lambda text: None)
+    found = {row["engine"]: row for row in rows}
+    assert {engine: row["variant"] for engine, row in found.items()} == {"stub": "right", "wrong": "slow", "half": "right"}
+    assert left_out == []
+    for row in rows:
+        assert row["chosen"]["by"] == ways.TRIAL
+        assert (row["turns"], len(row["turn_ms"]), row["ways"]) == (2, 2, "fastest")
+    assert found["stub"]["chosen"]["trial_ms"]["slow"] > found["stub"]["chosen"]["trial_ms"]["right"]
+    assert "its numbers differ" in found["wrong"]["chosen"]["left_out"]["loss"]
+    assert "no memory left" in found["half"]["chosen"]["left_out"]["dies"]
+    assert len({row["group"] for row in rows}) == 1
+    assert json.loads(json.dumps(rows, allow_nan=False)) == rows
+
+
+def test_all_ways_are_rows_where_all_are_asked_for(stub, files):
+    rows, left_out = measure(SMALL, files, [Line(stub("slow", "right", "dies"))], replace(MANNER, ways=ways.ALL), lambda text: None)
+    assert [row["variant"] for row in rows] == ["slow", "right"]
+    assert left_out == []
+    assert all("no memory left" in row["chosen"]["left_out"]["dies"] for row in rows)
+
+
+def test_a_way_whose_first_step_takes_too_long_is_left_out(stub, files):
+    rows, left_out = measure(SMALL, files, [Line(stub("hangs"))], replace(MANNER, first_step_s=2.0), lambda text: None)
+    assert rows == []
+    assert "took longer than" in left_out[0]["reason"]
+
+
+def test_a_choice_of_an_earlier_run_is_taken_without_a_trial_and_dropped_when_it_fails(stub, files):
+    kept = lambda way: ways.Choice(way, ways.KEPT_TRIAL, {way: 1.0}, {})  # noqa: E731
+    taken, failed = Line(stub("right", "slow"), kept("slow")), Line(stub("right", "dies", engine="other"), kept("dies"))
+    rows, _ = measure(SMALL, files, [taken, failed], MANNER, lambda text: None)
+    assert [(row["variant"], row["chosen"]["by"]) for row in rows] == [("slow", ways.KEPT_TRIAL), ("right", ways.TRIAL)]
+
+
+def test_a_way_that_finds_no_room_beside_others_has_another_try_alone(stub, files, monkeypatch):
+    opened, tried = lines.opened, []
+
+    def full(process, *given):
+        tried.append(process.variant)
+        if tried.count("right") == 1 and process.variant == "right":
+            raise EngineError("OutOfMemoryError: CUDA out of memory")
+        return opened(process, *given)
+
+    monkeypatch.setattr(lines, "opened", full)
+    rows, _ = measure(SMALL, files, [Line(stub("slow", "right"))], MANNER, lambda text: None)
+    assert rows[0]["variant"] == "right"
+    assert tried.count("right") == 2
+
+
+def test_compilers_that_time_kernels_take_their_first_step_alone(stub, files, monkeypatch):
+    opened, spans = lines.opened, {}
+
+    def watched(process, *given):
+        begin = time.monotonic()
+        try:
+            return opened(process, *given)
+        finally:
+            spans[process.entry.engine, process.variant] = (begin, time.monotonic())
+
+    monkeypatch.setattr(lines, "opened", watched)
+    measure(SMALL, files, [Line(stub("slow", "right", engine="tunes", alone=True)), Line(stub("right", "slow"))], MANNER, lambda text: None)
+    alone = [span for (engine, _), span in spans.items() if engine == "tunes"]
+    for begin, end in alone:
+        assert not any(begin < other[1] and other[0] < end for other in spans.values() if other != (begin, end))
+
+
+# ---- choices are kept ------------------------------------------------------------------------------------------------
+
+
+def test_choices_are_kept_for_what_they_hang_on(cache):
+    entry = Entry("any", "exact", "module", ("eager", "graphed"))
+    of = ways.identity(entry, SMALL, {"torch": "2.11"}, ["H100"], 60.0)
+    choice = ways.Choice("graphed", ways.TRIAL, {"graphed": 1.0, "eager": 9.0}, {"compiled": "slow"})
+    assert ways.kept_choice(of) is None
+    ways.keep_choice(of, choice)
+    assert ways.kept_choice(of) == replace(choice, by=ways.KEPT_TRIAL)
+    for other in (
+        ways.identity(entry, SMALL, {"torch": "2.12"}, ["H100"], 60.0),
+        ways.identity(entry, SMALL, {"torch": "2.11"}, ["H200"], 60.0),
+        ways.identity(entry, replace(SMALL, batch=5), {"torch": "2.11"}, ["H100"], 60.0),
+        ways.identity(replace(entry, variants=("eager",)), SMALL, {"torch": "2.11"}, ["H100"], 60.0),
+    ):
+        assert ways.kept_choice(other) is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[1, 2]", b'{"format": 0}', b"\xff" * 40])
+def test_a_damaged_choice_is_ignored_and_written_anew(cache, damage):
+    from snnc.compiler.cache import write_checked
+
+    of = ways.identity(Entry("any", "exact", "module", ("eager",)), SMALL, {}, [], 60.0)
+    choice = ways.Choice("eager", ways.TRIAL, {"eager": 1.0}, {})
+    ways.keep_choice(of, choice)
+    (file,) = (cache / "ways").iterdir()
+    for write in (file.write_bytes, lambda data: write_checked(file, data)):
+        write(damage)
+        assert ways.kept_choice(of) is None
+    ways.keep_choice(of, choice)
+    assert ways.kept_choice(of) is not None
+    assert cli.run_command(["clean", "--cache"]) == 0
+    assert ways.kept_choice(of) is None
+
+
+def test_where_no_choice_can_be_kept_the_run_goes_on(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SNNC_CACHE", str(tmp_path / "file" / "cache"))
+    of = ways.identity(Entry("any", "exact", "module", ("eager",)), SMALL, {}, [], 60.0)
+    ways.keep_choice(of, ways.Choice("eager", ways.TRIAL, {}, {}))
+    assert ways.kept_choice(of) is None
+
+
+# ---- preparing -------------------------------------------------------------------------------------------------------
+
+
+def test_compiled_ways_are_warmed_and_slow_ones_left_out_before_anything_is_timed(stub, tmp_path):
+    line = Line(stub("right", "hangs", compiled=("hangs",)))
+    ready = warmed([(SMALL, [line]), (LONE, [])], tmp_path, replace(MANNER, first_step_s=2.0), print)
+    assert set(ready.files) == {SMALL.label, LONE.label}
+    assert line.left_out == {"hangs": "took longer than 2 s"}
+    assert ready.files[LONE.label].check.problem.workload.classes == 0
+    assert (tmp_path / SMALL.label / "whole.npz").exists()
+
+
+def test_a_workload_without_a_problem_is_lost_and_the_others_are_not(tmp_path):
+    broken = replace(SMALL, name="broken", density=0.0)
+    ready = warmed([(broken, []), (SMALL, [])], tmp_path, MANNER, print)
+    assert set(ready.files) == {SMALL.label}
+    assert ready.lost["broken-0"].startswith("there is no problem: ")
+
+
+def test_versions_come_from_processes_and_what_is_missing_is_told(stub):
+    snnc, missing = entries(["snnc:exact"], CUDA_ENTRIES, "cuda")[0], Entry("absent", "exact", "no_such_framework", ("eager",))
+    found = versions_of([snnc, stub("right"), missing], "cpu")
+    assert found["bench_stub"]["no-such-package"] == "unknown"
+    assert "not installed" in found["no_such_framework"]
+    assert "+" in found[snnc.module]["snnc"]
+
+
+# ---- rows outlive their run ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def suite(monkeypatch, stub, cache):
+    """Run the suite on stub engines, the processor in the place of a device."""
+    monkeypatch.setenv(CHECK_ON_HOST, "1")
+    monkeypatch.setattr(command, "CUDA_ENTRIES", (stub("right", "slow"), stub("right", engine="peer")))
+
+    def run(chosen, path, told=None, engines=(), **options):
+        found = {}
+        save = lambda: path.write_text(json.dumps(found, allow_nan=False))  # noqa: E731
+        said = [] if told is None else told
+        command.run_suite(chosen, engines, Options(rounds=1, threads=1, resumed=path, **options), said.append, found, save)
+        return found
+
+    return run
+
+
+def test_rows_are_there_after_each_workload_and_a_further_run_measures_what_is_missing(suite, tmp_path, monkeypatch):
+    path = tmp_path / "rows.json"
+    measured, real = [], command.measure
+
+    def breaks(workload, *given):
+        if workload.name == "lone":
+            raise KeyboardInterrupt
+        return real(workload, *given)
+
+    monkeypatch.setattr(command, "measure", breaks)
+    with pytest.raises(KeyboardInterrupt):
+        suite([SMALL, LONE], path)
+    kept = json.loads(path.read_text())["rows"]
+    assert [(row["workload"], row["engine"], row["variant"]) for row in kept] == [("small", "stub", "right"), ("small", "peer", "right")]
+
+    def counted(workload, files, chosen, *given):
+        measured.append((workload.name, [(one.entry.engine, one.choice and one.choice.by) for one in chosen]))
+        return real(workload, files, chosen, *given)
+
+    monkeypatch.setattr(command, "measure", counted)
+    told = []
+    found = suite([SMALL, LONE], path, told)
+    assert measured == [("lone", [("stub", None), ("peer", None)])]
+    assert found["rows"][:2] == kept
+    assert [row["workload"] for row in found["rows"]] == ["small", "small", "lone", "lone"]
+    assert "small-20 stub exact: there already" in told
+    measured.clear()
+    suite([SMALL], path, ways="all")
+    assert measured == [("small", [("stub", None), ("peer", None)])]
+    assert sum(row["workload"] == "small" for row in json.loads(path.read_text())["rows"]) == 3
+    measured.clear()
+    path.unlink()
+    suite([SMALL], path, engines=["stub"])
+    assert measured == [("small", [("stub", ways.KEPT_TRIAL)])]
+
+
+def test_rows_of_other_versions_are_measured_anew(suite, tmp_path):
+    path = tmp_path / "rows.json"
+    data = suite([SMALL], path, engines=["peer"])
+    data["rows"][0] |= {"versions": {"numpy": "1.0"}, "loss": -1.0}
+    path.write_text(json.dumps(data))
+    (row,) = suite([SMALL], path, engines=["peer"])["rows"]
+    assert row["loss"] > 0
+
+
+MACHINE = {"GPU": "H100", "CPU": "any", "threads": "2", "times": "measured"}
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"rows": [{}], "left_out": [], "machine": {}}', '{"rows": 1}'])
+def test_a_file_that_holds_something_else_is_not_gone_on_with(tmp_path, content):
+    path = tmp_path / "rows.json"
+    assert read_rows(path, MACHINE) == ([], [])
+    path.write_text(content)
+    with pytest.raises(BenchError, match="no rows of this suite"):
+        read_rows(path, MACHINE)
+
+
+def test_rows_of_another_machine_are_not_mixed_with_those_of_this_one(tmp_path):
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps({"rows": [], "left_out": [], "machine": MACHINE}))
+    assert read_rows(path, MACHINE) == ([], [])
+    with pytest.raises(BenchError, match="measured elsewhere \\(GPU H100, not H200\\)"):
+        read_rows(path, MACHINE | {"GPU": "H200"})
+
+
+def test_a_run_that_is_killed_leaves_its_rows(stub, cache, tmp_path):
+    path, script = tmp_path / "rows.json", tmp_path / "run.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import os, signal, sys
+            from snnc import cli
+            from snnc.benchmarks.cpu.engine import Entry
+            from snnc.benchmarks.cpu.workloads import Dense, Workload
+            from snnc.benchmarks.cuda import command, workloads
+
+            command.CUDA_ENTRIES = (Entry("peer", "exact", "bench_stub", ("right",)),)
+            both = tuple(Workload(name, 0.2, 5, 4, (12,), (Dense(10, True),), 3) for name in ("first", "second"))
+            workloads.CUDA_WORKLOADS = both
+            real = command.measure
+
+            def measure(workload, *given):
+                if workload.name == "second":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return real(workload, *given)
+
+            command.measure = measure
+            sys.exit(cli.run_command(["bench", "--suite", "cuda", "--rounds", "1", "--json", sys.argv[1]]))
+            """
+        )
+    )
+    done = subprocess.run([sys.executable, script, path], env={**os.environ, CHECK_ON_HOST: "1"}, check=False, capture_output=True)
+    assert done.returncode == -signal.SIGKILL
+    assert [row["workload"] for row in json.loads(path.read_text())["rows"]] == ["first"]
+
+
+@pytest.mark.parametrize("option", [["--ways", "all"], ["--first-step", "9"], ["--resume"]])
+def test_options_of_the_suite_are_refused_elsewhere(capsys, option):
+    assert cli.run_command(["bench", "--suite", "cpu", "--list", *option]) == 2
+    assert "--suite cuda" in capsys.readouterr().err
