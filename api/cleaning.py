@@ -20,6 +20,7 @@ OWN: Final = {
     "codelets": re.compile(rf"{_DIGEST}|\.{_DIGEST}(?:-[a-z0-9_]{{8}}|\.lock)"),
     "programs": re.compile(rf"{_DIGEST}|\.{_DIGEST}(?:-[a-z0-9_]{{8}}|\.lock)"),
     "kernels": re.compile(rf"{_DIGEST}\.json|\.{_DIGEST}\.json-[a-z0-9_]{{8}}"),
+    "ways": re.compile(rf"{_DIGEST}\.json|\.{_DIGEST}\.json-[a-z0-9_]{{8}}"),
 }
 """Names that snnc gives in each folder of its cache; whatever has another name is left alone."""
 

@@ -131,7 +131,7 @@ def compile(
     num_io_tiles
         How many tiles of each chip are set aside; by default as many as are predicted to be best.
     truncate
-        On the processor and the reference: truncated backpropagation through time. What steps that are a multiple of this number carry
+        Not on tiles: truncated backpropagation through time. What steps that are a multiple of this number carry
         over from the step before counts as a constant, as after PyTorch's ``detach``; the loss still reads every step.
     precision
         On the processor: ``"bfloat16"`` reads dense weights as bfloat16, multiplies spikes with them exactly, and rounds what dense

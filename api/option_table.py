@@ -69,7 +69,10 @@ RULES: Final[Mapping[str, Rule]] = {
     "surrogate": Rule("derivative of a spike", training=KINDS),
     "gradient_window": Rule("which neurons take gradient", training=KINDS),
     "truncate": Rule(
-        "steps after which the gradient is cut", (REFERENCE, CPU), (REFERENCE, CPU), instead="the others go back through all steps"
+        "steps after which the gradient is cut",
+        (REFERENCE, CPU, CUDA),
+        (REFERENCE, CPU, CUDA),
+        instead="the others go back through all steps",
     ),
     "seed": Rule(
         "order of samples, and what the mapping draws",

@@ -15,7 +15,7 @@ from snnc.backends.manifest import PROJECT_FORMAT
 from snnc.backends.native import ABI_VERSION, SHARED_SOURCES
 from snnc.backends.project import Chunk, whole_folder, write_file
 from snnc.backends.safetensors_file import safetensors
-from snnc.backends.source_templates import source_templates, text_of
+from snnc.backends.source_templates import source_of, source_templates
 from snnc.compiler.graph import Array
 from snnc.compiler.step_operations import Fill, NeuronStep
 from snnc.compiler.step_program import StepProgram
@@ -66,11 +66,11 @@ def initial_values(program: StepProgram) -> dict[str, Array]:
 def rendered(context: Mapping[str, Any], target: str, names: Iterable[str]) -> dict[str, str]:
     """Return the text files of a target: those called `names`, those of the ABI, the loss and the optimizer."""
     environment = source_templates()
-    paths = {**{n: f"common/{n}" for n in SHARED_SOURCES}, **{n: f"{target}/{n}" for n in names}}
+    paths = {**{n: ("common", n) for n in SHARED_SOURCES}, **{n: (target, n) for n in names}}
     if context["training"]:
-        paths |= {"cross_entropy.hpp": f"{target}/cross_entropy.hpp", "loss.hpp": f"{target}/loss_{context['loss']['name']}.hpp"}
-        paths |= {"optimizer.hpp": f"{target}/optimizer_{context['optimizer']['name']}.hpp"}
-    return {name: text_of(environment, f"{path}.jinja", context) for name, path in paths.items()}
+        paths |= {"cross_entropy.hpp": (target, "cross_entropy.hpp"), "loss.hpp": (target, f"loss_{context['loss']['name']}.hpp")}
+        paths |= {"optimizer.hpp": (target, f"optimizer_{context['optimizer']['name']}.hpp")}
+    return {name: source_of(environment, folder, file, context) for name, (folder, file) in paths.items()}
 
 
 def write_sized_project(
@@ -82,6 +82,7 @@ def write_sized_project(
     tables: Iterable[Chunk],
     values: Mapping[str, Array],
     memory: MemoryNeeds,
+    more: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a project to `folder`, whole or not at all.
 
@@ -95,6 +96,8 @@ def write_sized_project(
         Of :func:`session_sizes` and :func:`rendered`; the pieces of ``tables.bin``; and of :func:`initial_values`.
     memory
         What a sequence takes.
+    more
+        Further members of ``project.json``.
 
     Raises
     ------
@@ -105,7 +108,7 @@ def write_sized_project(
     files |= {"tables.bin": tables, "weights.safetensors": safetensors(values)}
     with whole_folder(folder) as beside:
         digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
-        description = _description(program, target, sizes, memory) | {"files": digests}
+        description = _description(program, target, sizes, memory) | dict(more or {}) | {"files": digests}
         write_file(beside / "project.json", (json.dumps(description, indent=1).encode(),))
     return folder
 

@@ -33,3 +33,12 @@ def text_of(environment: jinja2.Environment, path: str, context: Mapping[str, An
     assert environment.loader is not None
     text, _, _ = environment.loader.get_source(environment, path)
     return environment.get_template(path).render(context) if any(mark in text for mark in MARKS) else text
+
+
+def source_of(environment: jinja2.Environment, folder: str, name: str, context: Mapping[str, Any]) -> str:
+    """Return the source file `name` of a target: plain text of ``<folder>/runtime``, or what its template makes of `context`."""
+    assert environment.loader is not None
+    try:
+        return environment.loader.get_source(environment, f"{folder}/runtime/{name}")[0]
+    except jinja2.TemplateNotFound:
+        return text_of(environment, f"{folder}/{name}.jinja", context)

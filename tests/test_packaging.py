@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PLACES = {"api": "snnc", **{part: f"snnc/{part}" for part in ("compiler", "frontends", "backends", "templates")}}
-KINDS = {".py", ".jinja", ".toml", ".typed", ".h", ".hpp", ".cpp", ".cmake"}
+KINDS = {".py", ".jinja", ".toml", ".typed", ".h", ".hpp", ".cu", ".cuh", ".cpp", ".cmake"}
 
 
 def wanted():

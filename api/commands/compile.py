@@ -24,6 +24,7 @@ from snnc.option_table import LOSS_OUTPUT, help_of
 
 if TYPE_CHECKING:
     from snnc.estimating import Estimate
+    from snnc.memory_estimate import MemoryEstimate
 
 
 def compile_(
@@ -201,7 +202,7 @@ def compile_(
     if estimate_only and chosen.target in (CPU, CUDA) and strategy == "snnc" and activity is None:
         with working("estimating"):
             needed = estimate_memory(graph, chosen)
-        result_json(needed.to_data()) if as_json else result(needed.text())
+        _show_needed(needed, as_json)
         return
     if estimate_only:
         with working("planning"):
@@ -221,6 +222,14 @@ def compile_(
         result_json(as_data(compiled, output, ran))
         return
     for line in as_text(compiled, output, ran):
+        result(line)
+
+
+def _show_needed(found: MemoryEstimate, as_json: bool) -> None:
+    if as_json:
+        result_json(found.to_data())
+        return
+    for line in found.lines():
         result(line)
 
 

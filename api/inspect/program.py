@@ -9,22 +9,34 @@ from typing import Any, Final
 
 from snnc.backends.cpu.engine import threads_of
 from snnc.backends.cpu.memory import predicted_bytes, segment_for
+from snnc.backends.cuda.prediction import predicted_step
 from snnc.backends.history import History
 from snnc.compiler.graph import Graph
 from snnc.compiler.mapping.errors import ReportOptionError
 from snnc.describe import describe
 from snnc.errors import NoTilesError
 from snnc.inspect.page import raster_data
-from snnc.inspect.palette import RELAY
+from snnc.inspect.palette import LAYERS, RELAY
 from snnc.inspect.raster import activity
 from snnc.inspect.rendering import environment, json_text
 from snnc.options import Options
 from snnc.recording import Recording
-from snnc.target_kinds import CPU, DESCRIPTIONS
+from snnc.target_kinds import CPU, CUDA, DESCRIPTIONS
 
 PROGRAM_FORMATS: Final = ("html", "text", "json")
 NEED_TILES: Final = ("svg", "png", "graphml", "dot", "trace")
 """Formats that draw tiles, or what a plan puts there."""
+_AT_ONCE: Final = "all steps at once"
+_RUNS: Final = {
+    "walk": "neurons walk through time",
+    "core": "recurrence on chip",
+    "feedback": "recurrence with barriers",
+    "pack": "around the steps",
+    "loss": "around the steps",
+    "update": "around the steps",
+}
+"""How kinds of launches meet the steps; others take all of them at once."""
+_COLOURS: Final = dict(zip((_AT_ONCE, *dict.fromkeys(_RUNS.values())), (LAYERS[0], LAYERS[2], LAYERS[1], LAYERS[5], RELAY), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +117,7 @@ def program_view(program: Program) -> dict[str, Any]:
         "statements": found["statements"],
         "assumptions": found["assumptions"],
         "memory": _memory(program),
+        "schedule": _schedule(program),
         "timing": None if program.timing is None else dict(program.timing),
         "recording": _recording(program.recording),
     }
@@ -165,6 +178,31 @@ def _memory(program: Program) -> dict[str, Any] | None:
         "segment": None if segment == steps else segment,
         "steps": steps,
         "batch": batch,
+    }
+
+
+def _schedule(program: Program) -> dict[str, Any] | None:
+    """Launches of a step on a GPU in their order, as predicted; None on other targets, and where the project does not describe them."""
+    project = program.project
+    if project is None or program.options.target != CUDA or not project["steps"] or not project["batch"]:
+        return None
+    found = predicted_step(project, project["steps"], project["batch"])
+    if found is None:
+        return None
+    longest = max(one["us"] for one in found["kernels"])
+    kernels = []
+    for one in found["kernels"]:
+        runs = _RUNS.get(one["kind"], _AT_ONCE)
+        kernels.append({**one, "runs": runs, "share": one["us"] / longest, "colour": _COLOURS[runs]})
+    used = dict.fromkeys(one["runs"] for one in kernels)
+    return {
+        "card": found["card"],
+        "milliseconds": 1e3 * found["seconds"],
+        "host_us": 1e6 * found["host_seconds"],
+        "steps": project["steps"],
+        "batch": project["batch"],
+        "kernels": kernels,
+        "colours": {runs: _COLOURS[runs] for runs in _COLOURS if runs in used},
     }
 
 

@@ -27,13 +27,25 @@ from snnc.backends.emulator.toolchain import (
 )
 from snnc.compiler.errors import BuildError
 
-SOURCES: Final = ("network.cu", "cuda_session.cpp", "snnc_abi.cpp", "snnc_files.cpp")
+SOURCES: Final = (
+    "network.cu",
+    "session_kernels.cu",
+    "whole_products.cu",
+    "whole_convolutions.cu",
+    "whole_tables.cu",
+    "cuda_session.cpp",
+    "snnc_abi.cpp",
+    "snnc_files.cpp",
+)
+OWN: Final = "network.cu"
+"""The one that differs from network to network."""
 HEADERS: Final = ("convolution.hpp", "cuda_session.hpp", "launch.hpp", "learned.hpp", "sharing.hpp", "tensor_cores.hpp", "wiring.hpp")
 """What ``network.cu`` includes in every project: g++ keeps it compiled for checks on the processor."""
 FLAGS: Final = ("-O3", "-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
 """Equations round as they are written: products ask for fused multiplications by name."""
 HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-U_FORTIFY_SOURCE", "-DSNNC_ON_HOST")
 """Fibers jump from stack to stack, which the library's checks take for an error."""
+WARPGROUPS: Final = "SNNC_WARPGROUPS"
 LIBRARY: Final = "libsnnc_project.so"
 RESOURCES: Final = "resources.txt"
 """What the assembler said of registers and spills, beside the library."""
@@ -74,6 +86,8 @@ def nvcc() -> list[str]:
 def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Path:
     """Return the shared library of the project in `folder` for devices of `architecture` (``"sm_90"``), built if it never was.
 
+    Sources are compiled beside each other, and kept by what is in them: those that are the same in every project are compiled once.
+
     Raises
     ------
     NvccMissingError
@@ -82,13 +96,44 @@ def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Pa
         nvcc refuses the project.
     """
     folder = Path(folder)
-    command = [*nvcc(), *FLAGS, f"-arch={architecture}", *flags]
+    command = [*nvcc(), *FLAGS, *_target(architecture), *flags]
+    identity = [*command, compiler_version(command[:1])]
+    headers = headers_of(folder)
+    quickly = _quickly(identity[-1])
+    keys = {name: source_key(folder / name, headers, [*identity, *(quickly if name == OWN else [])]) for name in SOURCES}
 
     def build(to: Path) -> None:
-        sources = (str(folder / name) for name in SOURCES)
-        (to / RESOURCES).write_text(_run([*command, "-shared", *sources, "-o", str(to / LIBRARY)]))
+        objects = all_of([partial(_object, folder / name, keys[name], [*command, *(quickly if name == OWN else [])]) for name in SOURCES])
+        (to / RESOURCES).write_text("".join((one.parent / RESOURCES).read_text() for one in objects))
+        _run([*command, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
-    return kept(f"cuda-{digest([*command, compiler_version(command[:1]), *_contents(folder)])}", LIBRARY, build)
+    return kept(f"cuda-{digest([*identity, *keys.values()])}", LIBRARY, build)
+
+
+def _object(source: Path, key: str, command: Sequence[str]) -> Path:
+    """Return the object of a source, and beside it what the assembler said."""
+    name = f"{source.stem}.o"
+
+    def build(to: Path) -> None:
+        (to / RESOURCES).write_text(_run([*command, "-c", str(source), "-o", str(to / name)], source.name))
+
+    return kept(f"cuda-object-{key}", name, build)
+
+
+def _quickly(version: str) -> list[str]:
+    """Flags for the network's own source, which somebody waits for: short code for the host, kernels beside each other."""
+    release = re.search(r"release (\d+)\.(\d+)", version)
+    found = ["-Xcompiler=-O1"]
+    if release and (int(release.group(1)), int(release.group(2))) >= (12, 1):
+        found.append("--split-compile=0")
+    return found
+
+
+def _target(architecture: str) -> list[str]:
+    """Flags for devices of an architecture; ``SNNC_WARPGROUPS=1`` asks for products by groups of warps, which no device has measured."""
+    if architecture == "sm_90" and os.environ.get(WARPGROUPS) == "1":
+        return ["-gencode=arch=compute_90a,code=sm_90a", "-DSNNC_SM90A"]
+    return [f"-arch={architecture}"]
 
 
 def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
@@ -141,13 +186,9 @@ def read_resources(said: str) -> list[KernelResources]:
     return found
 
 
-def _contents(folder: Path) -> list[str | bytes]:
-    return [part for path in sorted(folder.glob("*.[ch]*")) for part in (path.name, path.read_bytes())]
-
-
-def _run(command: Sequence[str]) -> str:
+def _run(command: Sequence[str], what: str) -> str:
     """Run nvcc and return what its assembler says, on both streams."""
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
-        raise BuildError(f"{LIBRARY} does not compile:\n{first_errors(result.stderr)}")
+        raise BuildError(f"{what} does not compile:\n{first_errors(result.stderr)}")
     return result.stdout + result.stderr

@@ -8,7 +8,6 @@ from typing import Final
 from snnc.backends.cpu.storage import Storage
 from snnc.backends.cpu.tables import table_file
 from snnc.backends.cuda.build import SOURCES
-from snnc.backends.cuda.errors import UnsupportedOnCudaError
 from snnc.backends.cuda.network import network_context
 from snnc.backends.sized_project import initial_values, rendered, session_sizes, write_sized_project
 from snnc.compiler.plan import Precision
@@ -20,6 +19,7 @@ FIXED: Final = (
     "streams.hpp",
     "memory.hpp",
     "uploads.hpp",
+    "replay.hpp",
     "launch.hpp",
     "teams.hpp",
     "sources.hpp",
@@ -34,6 +34,38 @@ FIXED: Final = (
     "learned.hpp",
     "tensor_cores.hpp",
     "sharing.hpp",
+    "feedback.hpp",
+    "walk.cuh",
+    "clusters.hpp",
+    "recurrent.cuh",
+    "recurrent.hpp",
+    "recurrent_choice.hpp",
+    "recurrent_core.cuh",
+    "recurrent_exchange.cuh",
+    "recurrent_float32.cuh",
+    "recurrent_loop.cuh",
+    "recurrent_mma.cuh",
+    "warpgroups.cuh",
+    "whole_convolutions.cu",
+    "whole_convolutions.hpp",
+    "whole_fields.cuh",
+    "whole_gradients.cuh",
+    "whole_launch.hpp",
+    "whole_products.cu",
+    "whole_products.hpp",
+    "whole_rows.cuh",
+    "whole_rows.hpp",
+    "whole_slices.cuh",
+    "whole_tables.cu",
+    "whole_tables.hpp",
+    "whole_tiles.cuh",
+    "whole_warpgroups.cuh",
+    "whole_weights.cuh",
+    "whole_window_gradients.cuh",
+    "whole_windows.cuh",
+    "whole_windows_exact.cuh",
+    "session_kernels.hpp",
+    "session_kernels.cu",
     "cuda_session.hpp",
     "cuda_session.cpp",
 )
@@ -62,15 +94,10 @@ def emit_cuda(
     ------
     ProjectFolderError
         The folder cannot be written.
-    UnsupportedOnCudaError
-        The program cuts gradients.
     """
-    if program.truncate is not None:
-        raise UnsupportedOnCudaError(
-            f"{program.name!r} cuts gradients every {program.truncate} steps; the CUDA program goes back through all of them."
-        )
     storage = Storage(program)
     values, sizes = initial_values(program), session_sizes(program, steps, batch)
     context, tables = network_context(storage, values, sizes, precision)
     texts = rendered(context | {"sources": SOURCES}, "cuda", (*FIXED, *OWN))
-    return write_sized_project(folder, program, "cuda", sizes, texts, table_file(tables), values, context["memory"])
+    more = {"launches": context["launches"]}
+    return write_sized_project(folder, program, "cuda", sizes, texts, table_file(tables), values, context["memory"], more)

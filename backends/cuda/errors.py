@@ -21,12 +21,6 @@ class GpuMissingError(SnncError):
     exit_code = 3
 
 
-class UnsupportedOnCudaError(SnncError):
-    """A step program holds what the CUDA backend does not emit."""
-
-    code = "SNNC-E423"
-
-
 class DeviceArrayError(SnncError):
     """An array in device memory has another type, shape or order than the input."""
 

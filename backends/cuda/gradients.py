@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from snnc.backends.cuda.steps import Steps, windows_expression
-from snnc.backends.cuda.tables import FEW, Sorted, by, columns
+from snnc.backends.cuda.whole import Whole
 from snnc.compiler.step_operations import (
     BiasGradient,
     ConvolveBiasGradient,
     ConvolveWeightGradient,
-    DenseWeightGradient,
     NeuronAdjoint,
     OneToOneWeightGradient,
     RescaleBiasGradient,
@@ -23,7 +22,6 @@ from snnc.compiler.step_operations import (
 from snnc.compiler.windows import Windows
 
 LANES = 32
-TILE = 8
 
 
 @dataclass
@@ -32,31 +30,34 @@ class Gradients:
 
     Attributes
     ----------
-    turns
-        Spikes that are turned round first.
+    whole
+        Calls that know nothing of the network.
+    calls
+        Statements of the host.
     lines
         Statements of the kernel.
     layout
         Statements that share the rows out, a slice a partial sum.
-    turned
-        Sources of spikes that dense connections read.
     sums
         Gradients of neurons' parameters, summed over time in place, with their neurons.
     """
 
     steps: Steps
-    turns: list[str] = field(default_factory=list)
+    whole: Whole
+    calls: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     layout: list[str] = field(default_factory=list)
-    turned: dict[str, None] = field(default_factory=dict)
     sums: dict[str, int] = field(default_factory=dict)
 
     def add_all(self) -> None:
         """Add what every operation of the backward pass asks for."""
         for op in self.steps.program.backward:
+            made = self.whole.gradient(op)
+            if made is not None:
+                self.calls.append(made[0])
+                self.layout.append(made[1])
+                continue
             match op:
-                case DenseWeightGradient():
-                    self._dense(op)
                 case ConvolveWeightGradient() | ConvolveBiasGradient():
                     self._convolution(op)
                 case SparseWeightGradient() | OneToOneWeightGradient() | RescaleWeightGradient() | RescaleBiasGradient():
@@ -67,19 +68,6 @@ class Gradients:
                     self.lines.append(f"column_sums(net.d_{target}.matrix(), {size}, rows, {_slices(gradient)}, warp);")
                 case NeuronAdjoint():
                     self._neurons(op)
-
-    def _dense(self, op: DenseWeightGradient) -> None:
-        name, outputs = op.source.buffer, self._size(op.target)
-        inputs = self._size(name)
-        spikes = self.steps.spikes(name)
-        source = f"net.{name}_turned" if spikes else f"net.{name}.front()"
-        if spikes and name not in self.turned:
-            self.turned[name] = None
-            rows = f"(run.steps + {self._past(name)}) * run.batch"
-            self.turns.append(f"turn(net.{name}.front(), {rows}, {-(-inputs // LANES)}, {inputs}, net.{name}_turned, warp);")
-        self._slice(op.gradient, (inputs if spikes else -(-inputs // TILE)) * -(-outputs // LANES))
-        given = f"{inputs}, {outputs}, {self._lead(op.source)}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
-        self.lines.append(f"dense_gradient({source}, {given});")
 
     def _convolution(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> None:
         arrival = self.steps.arrival(op.connection)
@@ -96,21 +84,11 @@ class Gradients:
         self.lines.append(f"window_gradient({expression}, {given});")
 
     def _wired(self, op: SparseWeightGradient | OneToOneWeightGradient | RescaleWeightGradient | RescaleBiasGradient) -> None:
-        wires = self.steps.wires(self.steps.arrival(op.connection))
         numbers = max(1, self._size(op.gradient))
-        if isinstance(op, RescaleBiasGradient):
-            assert wires.bias is not None, "a bias has a table"
-            targets = np.arange(len(wires.bias), dtype=np.uint32)
-            found, source, lead = by(wires.bias, numbers, targets, targets), "Ones()", "0"
-            name = f"{op.connection}_by_bias"
-        else:
-            ends = columns(wires)
-            found, source, lead = by(ends[2], numbers, ends[0], ends[1]), f"net.{op.source.buffer}", self._lead(op.source)
-            name = f"{op.connection}_by_weight"
-        self._bind(name, found)
-        few = found.most <= FEW
+        table, few = self.steps.by_parameter(op)
+        source, lead = ("Ones()", "0") if isinstance(op, RescaleBiasGradient) else (f"net.{op.source.buffer}", self._lead(op.source))
         self._slice(op.gradient, -(-numbers // LANES) if few else numbers)
-        given = f"net.{name}, {source}, {lead}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
+        given = f"{table}, {source}, {lead}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
         self.lines.append(f"wired_gradient<{'true' if few else 'false'}>({given});")
 
     def _neurons(self, op: NeuronAdjoint) -> None:
@@ -121,10 +99,6 @@ class Gradients:
             summed = f"whole_sum(net.{gradient}_sums.data" if whole else f"column_sums(net.{gradient}_sums.matrix()"
             self._slice(gradient, 1 if whole else -(-size // LANES), "batch")
             self.lines.append(f"{summed}, {size}, run.batch, {_slices(gradient)}.whole(), warp);")
-
-    def _bind(self, name: str, found: Sorted) -> None:
-        self.steps.bound.fields.append(f"Wires {name};")
-        self.steps.bound.binding.append(f"net.{name} = {self.steps.tables.wires(found)};")
 
     def _slice(self, gradient: str, items: int, rows: str = "rows") -> None:
         count = "static_cast<std::size_t>(batch)" if rows == "batch" else rows

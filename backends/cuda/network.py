@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -14,16 +12,18 @@ from snnc.backends.cpu.network import loss_context, optimizer_context
 from snnc.backends.cpu.storage import Storage
 from snnc.backends.cuda.copies import WeightCopy
 from snnc.backends.cuda.gradients import Gradients
+from snnc.backends.cuda.launches import FLOAT, Launch, Launches
+from snnc.backends.cuda.plan import Plan
 from snnc.backends.cuda.steps import Steps
 from snnc.backends.cuda.tables import Table
-from snnc.backends.cuda.wavefront import Wavefront, wavefront
+from snnc.backends.cuda.whole import Whole
 from snnc.backends.moments import moments
 from snnc.backends.names import comment_text
 from snnc.backends.safetensors_file import safetensors_header
 from snnc.backends.sized_project import MemoryNeeds
 from snnc.compiler.graph import Array
 from snnc.compiler.plan import Precision
-from snnc.compiler.step_operations import Dense, DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
+from snnc.compiler.step_operations import Dense, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.step_program import StepProgram
 
 Context = dict[str, Any]
@@ -59,46 +59,58 @@ def network_context(
     program = storage.program
     trains = program.optimizer is not None
     steps = Steps(storage, precision)
-    forward = steps.forward()
-    backward = steps.backward() if trains else []
-    gradients = Gradients(steps)
+    whole = Whole(steps, precision)
+    plan = Plan(steps, whole, trains)
+    gradients = Gradients(steps, whole)
     if trains:
         gradients.add_all()
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
-    buffers = Buffers(steps, gradients, trains)
+    buffers = Buffers(steps, gradients, trains, plan)
     learned = [u.parameter for u in program.update] if trains else []
     copies = list(steps.bound.copies.values())
-    turns = wavefront([p.name for p in forward], steps.edges())
-    back_turns = wavefront([p.name for p in backward], [(after, before, delay) for before, after, delay in steps.edges()])
     context: Context = {
         "title": comment_text(program.name),
         **sizes,
         "trainable": "true" if trains else "false",
         "training": trains,
         "stored": safetensors_header(values)[1],
-        "forward_phases": forward,
-        "sizes": {phase.name: phase.size for phase in forward},
-        "backward_phases": backward,
+        "neurons": plan.neurons,
+        "sums": plan.sums,
+        "feedbacks": plan.feedbacks,
+        "cores": plan.cores,
+        "launches": [launch.to_data() for launch in _all_launches(steps, plan, trains)],
         "record_phases": steps.records(),
-        "forward_turns": turns,
-        "backward_turns": back_turns,
-        "forward_sums": max((len(op.currents) for op in program.forward if isinstance(op, NeuronStep)), default=1) or 1,
-        "backward_sums": max((len(op.outputs) for op in program.backward if isinstance(op, NeuronAdjoint)), default=1) or 1,
+        "forward": plan.forward,
+        "backward": plan.backward,
+        "scratch": plan.scratch,
         "fields": [
             *buffers.fields(),
             {"comment": "Parameters.", "lines": _pointers(steps, learned)},
             _group("Connections.", steps.bound.fields),
+            _group("Sums over all steps of what comes from outside of a recurrence.", plan.fields),
         ],
-        "members": [*buffers.members(), _group("Parameters.", _parameters(program))],
+        "members": [
+            *buffers.members(),
+            _group("Parameters.", _parameters(program)),
+            _group("Weights as products read them.", [p.member for p in whole.prepared.values()]),
+        ],
         "setup": _setup(storage, buffers, learned),
-        "layout": [*buffers.layout(record), *(copy.layout for copy in copies), *gradients.layout],
-        "binding": [*buffers.binding(), *_parameter_binding(steps), *steps.bound.binding],
-        "near": _near(steps, {phase.name: phase.size for phase in forward}, turns, back_turns),
-        "turns": gradients.turns,
+        "layout": [
+            *buffers.layout(record),
+            *(copy.layout for copy in copies),
+            *gradients.layout,
+            *(p.layout for p in whole.prepared.values()),
+        ],
+        "binding": [*buffers.binding(), *_parameter_binding(steps), *steps.bound.binding, *plan.binding],
+        "gradient_calls": gradients.calls,
+        "work": list(whole.work),
         "gradients": gradients.lines,
         "copies": [copy.statement for copy in copies],
+        "prepared": list(whole.prepared.values()),
         "half": steps.half,
         "start": buffers.start(),
+        "forgotten": buffers.forgotten(),
+        "truncate": program.truncate or 0,
         "updates": [{"name": p, "learned": f"{p}_learned", "numbers": max(1, program.parameters[p].value.size)} for p in learned],
         "tables": len(steps.tables.tables),
         "record": record,
@@ -106,17 +118,35 @@ def network_context(
         "loss": loss_context(program.loss),
         "optimizer": optimizer_context(program.optimizer),
         "memory": MemoryNeeds(buffers.bytes_per_step(), buffers.needs(_fixed_bytes(program, learned, copies)).to_data()),
-        "work": _work(steps) | {"levels": len(turns.stretches)},
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
     return context, steps.tables.tables
 
 
+def _all_launches(steps: Steps, plan: Plan, trains: bool) -> list[Launch]:
+    """Launches in their order: the batch is packed, goes forward and back, and parameters change."""
+    storage, program, described = steps.storage, steps.program, Launches(steps)
+    packed = [FLOAT * storage.size(f"{i.id}_in") for i in program.inputs if i.kind == "spikes"]
+    found = [Launch("pack", "once", "inputs", sum(packed))] if packed else []
+    forward = [launch for launch in plan.launches if launch.way == "forward"]
+    if not trains:
+        return [*found, *forward]
+    record = next(o.record for o in program.outputs if o.id == program.loss_output)
+    loss = Launch("loss", "once", "loss", 3 * FLOAT * storage.size(record))
+    gradients = [one for op in program.backward if (one := described.gradient(op)) is not None]
+    learned = sum(program.parameters[u.parameter].value.size for u in program.update)
+    # Weight and moments are read and written, the gradient is read; weights are prepared for their products.
+    update = Launch("update", "once", "parameters", fixed_bytes=FLOAT * learned * (2 * (1 + len(moments(program.optimizer))) + 1 + 6))
+    backward = [launch for launch in plan.launches if launch.way == "backward"]
+    return [*found, *forward, loss, *backward, *gradients, update]
+
+
 class Buffers:
     """The sequence buffers of a program: what kernels see, what the session holds, and how large they are."""
 
-    def __init__(self, steps: Steps, gradients: Gradients, trains: bool) -> None:
+    def __init__(self, steps: Steps, gradients: Gradients, trains: bool, plan: Plan) -> None:
         self.steps = steps
+        self.plan = plan
         self.storage = steps.storage
         self.program = steps.program
         self.gradients = gradients
@@ -214,7 +244,6 @@ class Buffers:
         found = []
         for comment, rows in self.groups:
             lines = [f"{row.kind} {row.name};" for row in rows]
-            lines += [f"Turned {row.name}_turned;" for row in rows if row.name in self.gradients.turned]
             found.append(_group(comment, lines))
         return found
 
@@ -226,16 +255,12 @@ class Buffers:
                 f"Held {row.name}{{{row.size}, {row.past}, Form::{row.form.upper()}, {'true' if _whole(row.slots) else 'false'}}};"
                 for row in rows
             ]
-            lines += [f"device::Array<std::uint32_t> {row.name}_turned;" for row in rows if row.name in self.gradients.turned]
             found.append(_group(comment, lines))
         return found
 
     def layout(self, record: str | None) -> list[str]:
         """Statements that give buffers their sizes; those of inputs follow what is set."""
         lines = [f"{row.name}.resize({row.slots}, batch);" for row in self.rows if row.slots]
-        for name in self.gradients.turned:
-            words = f"((rows + static_cast<std::size_t>({self.storage.kept(name).past} * batch)) + 31) / 32"
-            lines.append(f"{name}_turned.resize({self.storage.size(name)} * ({words}));")
         if self.trains and record is not None:
             lines.append(f"scores.resize(static_cast<std::size_t>(loss_rows(steps, batch)) * {self.storage.size(record)});")
         return lines
@@ -243,21 +268,16 @@ class Buffers:
     def binding(self) -> list[str]:
         """Statements that tell kernels where buffers are."""
         lines = [f"{row.name}.view(net.{row.name}, first);" for row in self.rows]
-        for name in self.gradients.turned:
-            words = f"((length + {self.storage.kept(name).past}) * batch + 31) / 32"
-            lines.append(f"net.{name}_turned = {{{name}_turned.data(), {words}}};")
         return lines
 
     def bytes_per_step(self) -> int:
         """Bytes that a sequence takes for each step and sample, what has one slot aside."""
         kept = [row.bytes for row in self.rows if not row.slots or "steps" in row.slots or "kept" in row.slots]
-        turned = sum(self.storage.size(name) for name in self.gradients.turned)
-        return sum(kept) + -(-turned // 8) + self._staged
+        return sum(kept) + 4 * self.plan.scratch.training + self._staged
 
     def needs(self, fixed: int) -> Needs:
         """What a session needs beside `fixed` bytes; spikes take a bit each, whatever fires."""
-        history = sum(row.bytes for row in self.rows if "kept" in row.slots)
-        history += sum(-(-self.storage.size(name) // 8) for name in self.gradients.turned)
+        history = sum(row.bytes for row in self.rows if "kept" in row.slots) + 4 * self.plan.scratch.training
         begun = {n for op in self.program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs)}
         named = [row for row in self.rows if row.name in begun and not _whole(row.slots)]
         checkpoint = sum(4 * row.size * (row.past if "kept" in row.slots else 1) for row in named)
@@ -269,11 +289,17 @@ class Buffers:
         """Bytes of a step and sample of an input on its way to where it is packed."""
         return max((4 * self.storage.size(f"{i.id}_in") for i in self.program.inputs if i.kind == "spikes"), default=0)
 
+    def forgotten(self) -> list[str]:
+        """Statements where the gradient is cut: nothing comes back from later states."""
+        states = [n for op in self.adjoints.values() for n in op.states]
+        return [f"moves.clear(d_{n}.data.data(), d_{n}.data.size());" for n in states]
+
     def start(self) -> list[str]:
         """Statements before the backward pass: adjoints of states and sums begin with 0."""
         lines = []
         for op in self.adjoints.values():
-            lines += [f"d_{n}.data.clear();" for n in op.states] + [f"{g}_sums.data.clear();" for g in op.gradients]
+            held = [*(f"d_{n}" for n in op.states), *(f"{g}_sums" for g in op.gradients)]
+            lines += [f"moves.clear({name}.data.data(), {name}.data.size());" for name in held]
         return lines
 
 
@@ -342,37 +368,3 @@ def _setup(storage: Storage, buffers: Buffers, learned: list[str]) -> list[str]:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
         lines.append(f"add_labels({classes});")
     return lines
-
-
-def _near(steps: Steps, sizes: Mapping[str, int], forward: Wavefront, backward: Wavefront) -> dict[str, list[str]]:
-    """Statements that fetch the weights which a block keeps near, and their places: those with most rows first."""
-    found: dict[str, list[str]] = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
-    for near in sorted(steps.bound.near, key=lambda one: -one.rows):
-        way, turns = ("backward", backward) if near.back else ("forward", forward)
-        stretch = next(s for s in turns.stretches if any(turn.name == near.phase for turn in s))
-        before = [turn.name for turn in stretch][: [turn.name for turn in stretch].index(near.phase)]
-        taken = " + ".join(f"Items<TILE, {sizes[name]}>::all(team)" for name in before) or "0"
-        found[way].append(f"{near.fetched}, team, {taken});")
-        found[f"{way}_places"].append(near.place)
-    return found
-
-
-def _work(steps: Steps) -> dict[str, int]:
-    """What a step of a sample takes, as ``Work`` of ``sharing.hpp`` says, barriers aside."""
-    program = steps.program
-    dense = [(op, program.parameters[op.weight].value.size) for op in program.forward if isinstance(op, Dense)]
-    listed = sum(size for op, size in dense if steps.spikes(op.source.buffer))
-    back = [op for op in program.backward if isinstance(op, DenseInputGradient)]
-    rows, rows_back = Counter[str](), Counter[str]()
-    for op, _ in dense:
-        rows[op.target] += 0 if steps.spikes(op.source.buffer) else program.buffers[op.weight].shape[1]
-    for one in back:
-        rows_back[one.source.buffer] += program.buffers[one.weight].shape[0]
-    return {
-        "chunks": sum(-(-math.prod(p.shape) // 32) for p in program.populations),
-        "listed": listed,
-        "valued": sum(size for _, size in dense) - listed,
-        "back": sum(program.parameters[op.weight].value.size for op in back),
-        "valued_rows": max(rows.values(), default=0),
-        "back_rows": max(rows_back.values(), default=0),
-    }

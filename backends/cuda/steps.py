@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
 
 from snnc.backends.cpu.adjoint import GivenAdjoint
 from snnc.backends.cpu.storage import Storage, is_maximum
 from snnc.backends.cpu.tables import Wires, wires_of
 from snnc.backends.cuda.copies import HALVES, Kind, WeightCopy
 from snnc.backends.cuda.equations import backward_lines, forward_lines
-from snnc.backends.cuda.tables import Tables, by, choices_by_source, columns
-from snnc.backends.cuda.wavefront import Edge
+from snnc.backends.cuda.neurons import NeuronStruct, Sum, backward_struct, forward_struct
+from snnc.backends.cuda.schedule import Feedback, Schedule
+from snnc.backends.cuda.tables import FEW, Table, Tables, by, choices_by_source, columns
 from snnc.backends.names import comment_text
 from snnc.compiler.plan import Precision
 from snnc.compiler.step_operations import (
@@ -25,14 +30,20 @@ from snnc.compiler.step_operations import (
     NeuronAdjoint,
     NeuronStep,
     OneToOne,
+    OneToOneWeightGradient,
     Record,
     RecordAdjoint,
     Rescale,
+    RescaleBiasGradient,
+    RescaleWeightGradient,
     SparseProduct,
+    SparseWeightGradient,
     Value,
 )
 from snnc.compiler.step_program import PopulationInfo
 from snnc.compiler.windows import Windows
+
+WiredGradient: TypeAlias = OneToOneWeightGradient | SparseWeightGradient | RescaleWeightGradient | RescaleBiasGradient
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,29 @@ class Phase:
     comment: str
     size: int
     sums: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WholeSum:
+    """What reaches a port of a population from outside of its component, for all steps at once.
+
+    Attributes
+    ----------
+    name
+        Of its kernel.
+    comment, size
+        Of the population, and its neurons.
+    to
+        The buffer that it fills.
+    lines
+        Statements for a tile of samples at step ``t``.
+    """
+
+    name: str
+    comment: str
+    size: int
+    to: str
     lines: tuple[str, ...]
 
 
@@ -95,6 +129,15 @@ class NearWeight:
         return f"columns_of(net.{self.name}, {self.matrix}, {self.columns}, item)"
 
 
+@dataclass(frozen=True)
+class Connection:
+    """C++ of the tables of a connection: entries by target, weights ("": it has none), and each target's bias where biases are shared."""
+
+    by_target: str
+    weight: str = ""
+    bias_of: str | None = None
+
+
 @dataclass
 class Bound:
     """What the kernels know of connections: members of ``Net``, how they are filled, copies of dense weights by name."""
@@ -124,6 +167,7 @@ class Steps:
         self.rounds_forward = precision == "float16"
         """Whether forward products and the past are rounded too: with the 8 bits of a bfloat16 other neurons would fire."""
         self.program = storage.program
+        self.schedule = Schedule(storage.program)
         self.tables = Tables()
         self.bound = Bound()
         self._wires: dict[str, Wires] = {}
@@ -131,25 +175,81 @@ class Steps:
 
     # ---- forward -----------------------------------------------------------------------------------------------------
 
-    def forward(self) -> list[Phase]:
-        """Phases of all populations, in the order of the program."""
+    def neuron_step(self, population: str) -> NeuronStep:
+        """The forward operation of a population."""
+        return next(op for op in self.program.forward if isinstance(op, NeuronStep) and op.population == population)
+
+    def neuron_adjoint(self, population: str) -> NeuronAdjoint:
+        """The backward operation of a population."""
+        return next(op for op in self.program.backward if isinstance(op, NeuronAdjoint) and op.population == population)
+
+    def forward_struct(self, population: str) -> NeuronStruct:
+        """The neuron of a population outside of feedbacks."""
+        op, info = self.neuron_step(population), self.population(population)
+        sums = [self._outside(current) for current in op.currents]
+        return forward_struct(self.program, info, op, self.past(op), sums, self.neurons(info.id))
+
+    def _outside(self, current: str) -> Sum:
+        """How a neuron reads what reaches its current from outside."""
+        if self.arrivals(current, outside=True):
+            return Sum(f"c_{current}")
+        biases = self.biases(current)
+        return Sum(constant=" + ".join(f"net.{bias}[n]" for bias in biases) if biases else None)
+
+    def arrivals(self, current: str, *, outside: bool) -> list[Arrival]:
+        """What arrives at a current, from outside of its component or from within."""
+        arriving = [op for op in self.program.forward if isinstance(op, Arrival) and op.target == current]
+        return [op for op in arriving if self.schedule.outside(op) == outside]
+
+    def own_sum(
+        self, name: str, population: str, to: str, ops: Sequence[Arrival | RecordAdjoint | InputGradient], *, first: bool
+    ) -> WholeSum:
+        """A kernel of the network's own that adds what comes from outside, for all steps at once.
+
+        Parameters
+        ----------
+        name
+            Of the kernel.
+        population, to
+            Who it comes to, and the member of ``Net`` that holds the sum.
+        ops
+            What comes.
+        first
+            Nothing is there yet.
+        """
+        info = self.population(population)
+        arriving = [op for op in ops if isinstance(op, Arrival)]
+        lines = [f"for (int s = 0; s < item.samples; ++s) item.sum(0, s) = net.{to}.row(t, item.sample + s)[item.column];"]
+        if first:
+            lines = [self._start(arriving[0].target)] if arriving else ["for (int s = 0; s < TILE; ++s) item.sum(0, s) = 0.0f;"]
+        for op in ops:
+            lines += self._arrival(op, 0) if isinstance(op, Arrival) else self._guarded(op, 0)
+        return WholeSum(name, self._comment(info), self.neurons(info.id), to, tuple(lines))
+
+    def feedback_forward(self, component: Feedback) -> list[Phase]:
+        """Phases of the populations of a feedback."""
         found = []
-        for op in self.program.forward:
-            if isinstance(op, NeuronStep):
-                info = self.population(op.population)
-                sums = [line for port, current in enumerate(op.currents) for line in self._arriving(port, current)]
-                found.append(self._phase(info, sums, forward_lines(self.program, info, op, self.past(op))))
+        for population in component.populations:
+            op, info = self.neuron_step(population), self.population(population)
+            sums = [line for port, current in enumerate(op.currents) for line in self._arriving(port, current)]
+            found.append(self._phase(info, sums, forward_lines(self.program, info, op, self.past(op))))
         return found
 
+    def biases(self, current: str) -> tuple[str, ...]:
+        """What a current begins with."""
+        return next((op.biases for op in self.program.forward if isinstance(op, Fill) and op.target == current), ())
+
+    def _start(self, current: str, port: int = 0) -> str:
+        start = " + ".join(f"net.{bias}[item.column]" for bias in self.biases(current)) or "0.0f"
+        return f"for (int s = 0; s < TILE; ++s) item.sum({port}, s) = {start};"
+
     def _arriving(self, port: int, current: str) -> list[str]:
-        lines: list[str] = []
-        for op in self.program.forward:
-            if isinstance(op, Fill) and op.target == current:
-                start = " + ".join(f"net.{bias}[item.column]" for bias in op.biases) or "0.0f"
-                lines.append(f"for (int s = 0; s < TILE; ++s) item.sum({port}, s) = {start};")
-            elif isinstance(op, Arrival) and op.target == current:
-                lines += self._arrival(op, port)
-        return lines
+        if self.arrivals(current, outside=True):
+            before = f"net.c_{current}.row(t, item.sample + least(s, item.samples - 1))[item.column]"
+            lines = [f"for (int s = 0; s < TILE; ++s) item.sum({port}, s) = {before};"]
+        else:
+            lines = [self._start(current, port)]
+        return lines + [line for op in self.arrivals(current, outside=False) for line in self._arrival(op, port)]
 
     def _arrival(self, op: Arrival, port: int) -> list[str]:
         each = f"for (int s = 0; s < item.samples; ++s) item.sum({port}, s) += "
@@ -159,20 +259,14 @@ class Steps:
         if isinstance(op, Convolve):
             bias = f" + net.{op.bias}[item.column / {_positions(op.windows)}]" if op.bias is not None else ""
             return [f"{each}window_sum({self.windows(op)}, item.column, {row}, net.{op.weight}){bias};"]
-        wires = self.wires(op)
+        tables = self.connection(op)
         if is_maximum(op):
-            self._bind_wires(f"{op.connection}_by_target", self._of_maximum(op))
             return [
                 f"for (int s = 0; s < item.samples; ++s) {{ const auto values = {row}; "
-                f"item.sum({port}, s) += values[largest(net.{op.connection}_by_target, item.column, values)]; }}"
+                f"item.sum({port}, s) += values[largest({tables.by_target}, item.column, values)]; }}"
             ]
-        source, target, weight = columns(wires)
-        self._bind_wires(f"{op.connection}_by_target", self.tables.wires(by(target, self.storage.size(op.target), source, weight)))
-        bias = ""
-        if isinstance(op, Rescale) and op.bias is not None and wires.bias is not None:
-            self._bind_table(f"{op.connection}_bias_of", self.tables.add(wires.bias.reshape(-1, 1)))
-            bias = f" + net.{op.bias}[net.{op.connection}_bias_of[item.column]]"
-        return [f"{each}wired_sum(net.{op.connection}_by_target, item.column, {row}, {self._weight(op)}){bias};"]
+        bias = f" + net.{op.bias}[{tables.bias_of}[item.column]]" if isinstance(op, Rescale) and tables.bias_of is not None else ""
+        return [f"{each}wired_sum({tables.by_target}, item.column, {row}, {tables.weight}){bias};"]
 
     def _dense(self, op: Dense, port: int) -> list[str]:
         outputs, inputs = self.program.buffers[op.weight].shape
@@ -193,29 +287,63 @@ class Steps:
 
     # ---- backward ----------------------------------------------------------------------------------------------------
 
-    def backward(self) -> list[Phase]:
-        """Phases of all populations that have an adjoint, in the order of the program."""
+    def backward_struct(self, population: str) -> NeuronStruct:
+        """The adjoint of the neuron of a population outside of feedbacks."""
+        op, info = self.neuron_adjoint(population), self.population(population)
+        sums = [self._outside_adjoint(output) for output in op.outputs]
+        return backward_struct(self.program, info, op, self.past(op), self._short(op), sums, self.neurons(info.id))
+
+    def returns(self, output: str, *, outside: bool) -> list[RecordAdjoint | InputGradient]:
+        """What comes back to an output, from outside of its component or from within."""
+        coming = [op for op in self.program.backward if isinstance(op, RecordAdjoint | InputGradient) and op.source.buffer == output]
+        return [op for op in coming if (isinstance(op, RecordAdjoint) or self.schedule.returns_from_outside(op)) == outside]
+
+    def _outside_adjoint(self, output: str) -> Sum:
+        """How a neuron reads what comes back to its output from outside: a record's adjoint where it is, other sums of a buffer."""
+        coming = self.returns(output, outside=True)
+        if not coming:
+            return Sum()
+        if len(coming) > 1 or not isinstance(coming[0], RecordAdjoint):
+            return Sum(f"a_{output}")
+        return Sum(f"d_{coming[0].target}", coming[0].source.delay)
+
+    def summed_adjoint(self, output: str) -> bool:
+        """Whether what comes back to an output from outside is summed in a buffer of its own."""
+        coming = self.returns(output, outside=True)
+        return len(coming) > 1 or any(not isinstance(op, RecordAdjoint) for op in coming)
+
+    def feedback_backward(self, component: Feedback) -> list[Phase]:
+        """Phases of the populations of a feedback that have an adjoint."""
         found = []
-        for op in self.program.backward:
-            if isinstance(op, NeuronAdjoint):
-                info = self.population(op.population)
-                sums = [line for port, buffer in enumerate(op.outputs) for line in self._returning(port, buffer)]
-                short = {current for current in op.currents if self.rounds_delta(current)}
-                lines = backward_lines(self.program, info, op, self.past(op), short, lambda gradient: f"{gradient}_sums")
-                found.append(self._phase(info, sums, lines))
+        for population in component.populations:
+            if not self.schedule.learns(population):
+                continue
+            op, info = self.neuron_adjoint(population), self.population(population)
+            sums = [line for port, output in enumerate(op.outputs) for line in self._coming_back(port, output)]
+            lines = backward_lines(self.program, info, op, self.past(op), self._short(op), lambda gradient: f"{gradient}_sums")
+            found.append(self._phase(info, sums, lines))
         return found
 
-    def _returning(self, port: int, buffer: str) -> list[str]:
+    def _short(self, op: NeuronAdjoint) -> set[str]:
+        return {current for current in op.currents if self.rounds_delta(current)}
+
+    def _coming_back(self, port: int, output: str) -> list[str]:
+        if not self.summed_adjoint(output):
+            return self._returning(port, [*self.returns(output, outside=True), *self.returns(output, outside=False)])
+        before = f"net.a_{output}.row(t, item.sample + least(s, item.samples - 1))[item.column]"
+        lines = self._returning(port, self.returns(output, outside=False))
+        return [f"for (int s = 0; s < TILE; ++s) item.sum({port}, s) = {before};", *lines[1:]]
+
+    def _returning(self, port: int, coming: Sequence[RecordAdjoint | InputGradient]) -> list[str]:
         lines = [f"for (int s = 0; s < TILE; ++s) item.sum({port}, s) = 0.0f;"]
-        for op in self.program.backward:
-            if isinstance(op, RecordAdjoint | InputGradient) and op.source.buffer == buffer:
-                some = self._return(op, port)
-                lines += (
-                    [f"if (t + {op.source.delay} < run.steps + run.after) {{", *(f"  {line}" for line in some), "}"]
-                    if op.source.delay
-                    else some
-                )
-        return lines
+        return lines + [line for op in coming for line in self._guarded(op, port)]
+
+    def _guarded(self, op: RecordAdjoint | InputGradient, port: int) -> list[str]:
+        """What comes back at a step; nothing comes from after the sequence."""
+        lines = self._return(op, port)
+        if not op.source.delay:
+            return lines
+        return [f"if (t + {op.source.delay} < run.steps + run.after) {{", *(f"  {line}" for line in lines), "}"]
 
     def _return(self, op: RecordAdjoint | InputGradient, port: int) -> list[str]:
         step = _step(op.source, back=True)
@@ -232,16 +360,12 @@ class Steps:
             return _product(port, left, outputs, self._near_back(op, outputs, inputs))
         if isinstance(op, ConvolveInputGradient):
             return [f"{each}window_back({self.windows(op)}, item.column, {delta}, net.{op.weight});"]
-        c = op.connection
-        arrival = self.arrival(c)
-        wires = self.wires(arrival)
+        arrival = self.arrival(op.connection)
+        tables, by_source = self.connection(arrival), self.by_source(arrival)
         if is_maximum(op):
-            self._bind_wires(f"{c}_by_source", self.tables.wires(choices_by_source(wires, self.storage.size(op.source.buffer))))
             values = f"net.{op.source.buffer}.values(t, item.sample + s)"
-            return [f"{each}chosen_sum(net.{c}_by_target, net.{c}_by_source, item.column, {values}, {delta});"]
-        source, target, weight = columns(wires)
-        self._bind_wires(f"{c}_by_source", self.tables.wires(by(source, self.storage.size(op.source.buffer), target, weight)))
-        return [f"{each}wired_sum(net.{c}_by_source, item.column, {delta}, {self._weight(arrival)});"]
+            return [f"{each}chosen_sum({tables.by_target}, {by_source}, item.column, {values}, {delta});"]
+        return [f"{each}wired_sum({by_source}, item.column, {delta}, {tables.weight});"]
 
     # ---- shared ------------------------------------------------------------------------------------------------------
 
@@ -278,6 +402,45 @@ class Steps:
             self._wires[op.connection] = wires_of(op, self.storage)
         return self._wires[op.connection]
 
+    def connection(self, op: Arrival) -> Connection:
+        """The tables of a connection that has some."""
+        wires, name = self.wires(op), f"{op.connection}_by_target"
+        if is_maximum(op):
+            self._bind_wires(name, lambda: f"{{{self.tables.add(wires.begin.reshape(-1, 1))}, {self.tables.add(wires.entries)}}}")
+            return Connection(f"net.{name}")
+        source, target, weight = columns(wires)
+        self._bind_wires(name, lambda: self.tables.wires(by(target, self.storage.size(op.target), source, weight)))
+        bias_of = None
+        if isinstance(op, Rescale) and op.bias is not None and wires.bias is not None:
+            bias_of = f"net.{op.connection}_bias_of"
+            self._bind_table(f"{op.connection}_bias_of", wires.bias)
+        return Connection(f"net.{name}", self._weight(op), bias_of)
+
+    def by_source(self, op: Arrival) -> str:
+        """The entries of a connection sorted by source; of a maximum the targets of each."""
+        wires, sources = self.wires(op), self.storage.size(op.source.buffer)
+        if is_maximum(op):
+            return self._bind_wires(f"{op.connection}_by_source", lambda: self.tables.wires(choices_by_source(wires, sources)))
+        source, target, weight = columns(wires)
+        return self._bind_wires(f"{op.connection}_by_source", lambda: self.tables.wires(by(source, sources, target, weight)))
+
+    def windows_apart(self, op: Arrival) -> tuple[bool, bool]:
+        """Whether no two windows of a maximum share a source, and whether all sources are in one."""
+        entries = self.wires(op).entries.ravel()
+        return len(np.unique(entries)) == len(entries), len(np.unique(entries)) == self.storage.size(op.source.buffer)
+
+    def by_parameter(self, op: WiredGradient) -> tuple[str, bool]:
+        """The entries of a connection sorted by the weight (or bias) that learns, and whether each has few."""
+        wires, numbers = self.wires(self.arrival(op.connection)), max(1, self.storage.size(op.gradient))
+        if isinstance(op, RescaleBiasGradient):
+            assert wires.bias is not None, "a bias has a table"
+            targets = np.arange(len(wires.bias), dtype=np.uint32)
+            found, name = by(wires.bias, numbers, targets, targets), f"{op.connection}_by_bias"
+        else:
+            ends = columns(wires)
+            found, name = by(ends[2], numbers, ends[0], ends[1]), f"{op.connection}_by_weight"
+        return self._bind_wires(name, lambda: self.tables.wires(found)), found.most <= FEW
+
     def windows(self, op: Convolve | ConvolveInputGradient) -> str:
         """C++ expression of a convolution's windows."""
         return windows_expression(op.windows, op.groups, self.program.buffers[op.weight].shape[0])
@@ -295,13 +458,6 @@ class Steps:
                 )
         return found
 
-    def edges(self) -> list[Edge]:
-        """Which populations read which, and how late."""
-        owner = {buffer: op.population for op in self.program.forward if isinstance(op, NeuronStep) for buffer in op.outputs}
-        readers = {current: op.population for op in self.program.forward if isinstance(op, NeuronStep) for current in op.currents}
-        arriving = [op for op in self.program.forward if isinstance(op, Arrival) and op.source.buffer in owner]
-        return [(owner[op.source.buffer], readers[op.target], op.source.delay) for op in arriving]
-
     def _copy(self, weight: str, kind: Kind) -> str:
         """C++ expression of a copy of a dense weight."""
         outputs, inputs = self.program.buffers[weight].shape
@@ -310,15 +466,19 @@ class Steps:
         return f"net.{copy.name}"
 
     def _near(self, op: Dense, inputs: int, outputs: int) -> str:
-        """C++ expression of the columns of a weight [inputs][outputs], near or not."""
+        """C++ expression of the columns of a weight [inputs][outputs], near or not; what leaves the time loop is far."""
+        if self.schedule.outside(op):
+            return f"Columns{{net.{op.weight}, {outputs}, item.column}}"
         reader = next(o.population for o in self.program.forward if isinstance(o, NeuronStep) and op.target in o.currents)
         return self._seen(NearWeight(f"{op.connection}_near", f"net.{op.weight}", reader, inputs, outputs, back=False))
 
     def _near_back(self, op: DenseInputGradient, outputs: int, inputs: int) -> str:
         """The same of its copy [outputs][inputs]."""
         reader = next(o.population for o in self.program.backward if isinstance(o, NeuronAdjoint) and op.source.buffer in o.outputs)
-        matrix = self._copy(op.weight, "back" if self.half is None else "backward16")
         half = self.half is not None
+        matrix = self._copy(op.weight, "backward16" if half else "back")
+        if self.schedule.returns_from_outside(op):
+            return f"fragments_of(Near(), {matrix}, half_pairs({outputs}), item)" if half else f"Columns{{{matrix}, {inputs}, item.column}}"
         return self._seen(NearWeight(f"{op.connection}_near_back", matrix, reader, outputs, inputs, back=True, fragments=half))
 
     def _seen(self, near: NearWeight) -> str:
@@ -327,15 +487,15 @@ class Steps:
             self.bound.fields.append(f"Near {near.name};")
         return near.seen
 
-    def _of_maximum(self, op: Arrival) -> str:
-        wires = self.wires(op)
-        return f"{{{self.tables.add(wires.begin.reshape(-1, 1))}, {self.tables.add(wires.entries)}}}"
-
     def _phase(self, info: PopulationInfo, sums: Sequence[str], lines: Sequence[str]) -> Phase:
-        size = 1
-        for axis in info.shape:
-            size *= axis
-        return Phase(info.id, f"Population {comment_text(info.label)}: {comment_text(info.model.name)}", size, tuple(sums), tuple(lines))
+        return Phase(info.id, self._comment(info), self.neurons(info.id), tuple(sums), tuple(lines))
+
+    def _comment(self, info: PopulationInfo) -> str:
+        return f"Population {comment_text(info.label)}: {comment_text(info.model.name)}"
+
+    def neurons(self, population: str) -> int:
+        """Neurons of a population."""
+        return math.prod(self.population(population).shape)
 
     def _weight(self, op: Arrival) -> str:
         weight = op.weight if isinstance(op, SparseProduct | OneToOne | Rescale) else None
@@ -351,13 +511,17 @@ class Steps:
             self.bound.binding.append(f"net.{name} = reinterpret_cast<const float *>({table});")
         return f"net.{name}"
 
-    def _bind_wires(self, name: str, expression: str) -> None:
-        self.bound.fields.append(f"Wires {name};")
-        self.bound.binding.append(f"net.{name} = {expression};")
+    def _bind_wires(self, name: str, made: Callable[[], str]) -> str:
+        """C++ expression of wires, which are bound when they are first asked for."""
+        if f"Wires {name};" not in self.bound.fields:
+            self.bound.fields.append(f"Wires {name};")
+            self.bound.binding.append(f"net.{name} = {made()};")
+        return f"net.{name}"
 
-    def _bind_table(self, name: str, expression: str) -> None:
-        self.bound.fields.append(f"const std::uint32_t *{name};")
-        self.bound.binding.append(f"net.{name} = {expression};")
+    def _bind_table(self, name: str, table: Table) -> None:
+        if f"const std::uint32_t *{name};" not in self.bound.fields:
+            self.bound.fields.append(f"const std::uint32_t *{name};")
+            self.bound.binding.append(f"net.{name} = {self.tables.add(table.reshape(-1, 1))};")
 
 
 def windows_expression(windows: Windows, groups: int, outputs: int) -> str:

@@ -20,6 +20,7 @@ STEP = CORPUS / "snntorch_step_leaky_ts.onnx"
 NIR = CORPUS / "hand_nir_lif.nir"
 OPTIONS, GRAPH, EXPLORE = "snnc.options:options", "snnc.converting:graph_for", "snnc.exploring:explore_graph"
 ESTIMATE, VERIFY, FIT = "snnc.estimating:estimate_graph", "snnc.verifying:verify", "snnc.session:Session.fit"
+ON_GPU = "snnc.benchmarks.cuda.command:run_suite"
 SUITE, RUN, BUILD, EMULATE = (
     "snnc.benchmarks.cpu.command:run_suite",
     "snnc.compiling:session_for",
@@ -31,6 +32,9 @@ MODEL |= {"run": ["STEP", "--inputs", "x.npz", "--outputs", "y.npz"], "train": [
 HEADS = {
     **{("compile", name): ["STEP"] for name in ("output", "estimate_only", "strategy", "activity")},
     ("bench", "suite"): [],
+    ("bench", "ways"): ["--suite", "cuda"],
+    ("bench", "first_step"): ["--suite", "cuda"],
+    ("bench", "resume"): ["--suite", "cuda", "--json", "rows.json"],
     ("emulate", "prefix"): [],
     ("run", "inputs"): ["STEP", "--outputs", "y.npz"],
     ("run", "outputs"): ["p", "--inputs", "in.npz"],
@@ -178,11 +182,14 @@ PASSED: dict[str, dict[str, To]] = {
         "output": To("f.txt", "snnc.files:whole_file", "path", "f.txt"),
     },
     "bench": {
-        "suite": To("cuda", "snnc.benchmarks.cuda.command:run_suite", "engines", []),
+        "suite": To("cuda", ON_GPU, "engines", []),
         "nets": To("w1-1", "snnc.benchmarks.cpu.workloads:workloads", "patterns", "w1-1"),
         "engines": To("snnc", SUITE, "engines", ["snnc"]),
         "rounds": To("3", SUITE, "rounds", 3),
         "threads": To("3", SUITE, "threads", 3),
+        "ways": To("all", ON_GPU, "options", ("ways", "all")),
+        "first_step": To("5", ON_GPU, "options", ("first_step_s", 5.0)),
+        "resume": To("", ON_GPU, "options", ("resumed", "rows.json")),
         "json_file": To("f.json", "snnc.commands.bench:_write_data", "json_file", "f.json"),
         "plot": To("f.svg", "snnc.commands.bench:_check_plot", "plot", "f.svg"),
         "listing": To("", "snnc.commands.bench:result", "text", "w1-1"),
@@ -273,7 +280,10 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A folder with a project, data and a host program."""
+    """A folder with a project, data and a host program; all modules are imported before names in one of them are replaced."""
+    for row in PASSED.values():
+        for to in row.values():
+            importlib.import_module(to.place.partition(":")[0])
     found = tmp_path_factory.mktemp("commands")
     snnc.compile(dense(), loss="ce_mean_membrane", batch=4, seed=7, output=found / "p").close()
     np.savez(found / "x.npz", x=np.zeros((8, 5, 12), np.float32), y=np.zeros(8, np.int64))

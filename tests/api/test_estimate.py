@@ -79,7 +79,8 @@ def test_the_memory_of_a_gpus_program_is_predicted_for_each_precision(model, cap
         return json.loads(capsys.readouterr().out)
 
     exact, half = predicted("float32"), predicted("float16")
-    assert 0 < half["bytes"] < exact["bytes"]
+    # What 16 bits spare of two layers, sums of one of them in 32 bits take.
+    assert 0 < half["bytes"] <= exact["bytes"]
     assert half["segment"] is None
     bounded = predicted("float16", "--memory", half["bytes"] - 1)
     assert bounded["bytes"] < half["bytes"]

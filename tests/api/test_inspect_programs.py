@@ -130,6 +130,21 @@ def test_names_are_text_on_every_target_without_tiles(target, tmp_path, capsys):
     assert (found["memory"] is None) == (target == "reference")
 
 
+def test_the_report_of_a_gpu_draws_its_launches_as_predicted(tmp_path, capsys):
+    folder = tmp_path / "p"
+    compile_to_folder(as_graph(network()), options("cuda", **OPTIONS), folder)
+    schedule = json.loads(shown(capsys, "inspect", folder, "--format", "json"))["schedule"]
+    emitted = json.loads((folder / "project.json").read_text())
+    assert [(one["kind"], one["of"]) for one in schedule["kernels"]] == [(one["kind"], one["of"]) for one in emitted["launches"]]
+    assert schedule["milliseconds"] == pytest.approx(1e-3 * (schedule["host_us"] + sum(one["us"] for one in schedule["kernels"])))
+    assert max(one["share"] for one in schedule["kernels"]) == 1
+    text = shown(capsys, "inspect", folder, "--format", "text")
+    assert f"schedule (predicted, {schedule['card']})" in text
+    shown(capsys, "inspect", folder)
+    page = (folder / "report.html").read_text()
+    assert page.count('<div class="bar">') == len(schedule["kernels"])
+
+
 def test_what_draws_tiles_is_refused(trained, capsys):
     for fmt in ("svg", "png", "graphml", "dot", "trace"):
         assert call("inspect", trained, "--format", fmt) == 2

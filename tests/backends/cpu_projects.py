@@ -15,6 +15,8 @@ from snnc.compiler.graph import Graph, Input, Output, Population
 from snnc.compiler.neurons import LI, LIF
 from snnc.compiler.temporary import temporary_folder
 
+FLOAT32 = (1e-5, 1e-4, 2e-5, 1e-5)
+"""Of a loss, absolute; of a gradient, beside its norm; of parameters, absolute and relative."""
 LEVEL = os.environ.get("SNNC_TEST_LEVEL", "-O0")
 """How hard the own sources of networks that are small and many are optimised; what networks share is optimised as for users."""
 
@@ -55,18 +57,18 @@ def assert_same_records(found, wanted):
         np.testing.assert_allclose(found[name], record, atol=1e-5 * scale, rtol=1e-5, err_msg=name)
 
 
-def assert_same_training(engine, program, updates=5, rate=1e-2, **options):
+def assert_same_training(engine, program, updates=5, rate=1e-2, tolerance=FLOAT32, **options):
     batches = (data(program, seed=step, **options) for step in range(updates))
-    same_training.assert_same_training(engine, ReferenceEngine(program), batches, rate, tolerance=(1e-5, 1e-4, 2e-5, 1e-5))
+    same_training.assert_same_training(engine, ReferenceEngine(program), batches, rate, tolerance=tolerance)
 
 
-def assert_runs_and_trains_like_the_reference(engine, program):
+def assert_runs_and_trains_like_the_reference(engine, program, tolerance=FLOAT32):
     for density in (0.4, 0.8):
         inputs, _ = data(program, density=density)
         found = engine.forward(inputs, {})
         assert_same_records(found, ReferenceEngine(program).forward(inputs, {}))
     assert any(record.any() for record in found.values())
-    assert_same_training(engine, program)
+    assert_same_training(engine, program, tolerance=tolerance)
 
 
 def assert_initial_values_are_forgotten(engine, program):

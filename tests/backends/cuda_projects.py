@@ -20,6 +20,8 @@ from snnc.compiler.optimizers import SGD, Adam
 QUICK = ("-O0",)
 """Flags for networks that are small and many."""
 
+SPLIT = (1e-5, 1e-4, 2e-5, 1e-4)
+"""As ``FLOAT32`` of ``cpu_projects``; factors of gradients' products are two parts of 8 bits: updates of large gradients differ more."""
 LOSSES = ("ce_mean_membrane", "ce_rate", "ce_count", "mse_count:0.8,0.1", "ce_max_membrane")
 OPTIMIZERS = (Adam(1e-2), SGD(1e-2, 0.9), SGD(1e-2))
 NETS = (recurrent, delayed, feedback, learnable, skip, several_inputs, choosing, convolutional, sparse_recurrent, shaping)

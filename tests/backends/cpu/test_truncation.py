@@ -9,8 +9,6 @@ from poplar_projects import machine
 import snnc
 from snnc.backends.cpu.collapse import collapsed
 from snnc.backends.cpu.storage import Storage
-from snnc.backends.cuda.emit import emit_cuda
-from snnc.backends.cuda.errors import UnsupportedOnCudaError
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.reference.engine import ReferenceEngine
@@ -106,7 +104,7 @@ def test_the_option_reaches_the_program_and_other_targets_refuse_it():
     net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
     with snnc.compile(net, "reference", loss="ce_mean_membrane", truncate=5) as session:
         assert session.program.truncate == 5
-    for target in ("gc200", "cuda", "poptorch"):
+    for target in ("gc200", "poptorch"):
         with pytest.raises(OptionValueError, match="truncate"):
             snnc.compile(net, target, loss="ce_mean_membrane", truncate=5)
     with pytest.raises(OptionValueError, match="1 or more"):
@@ -115,8 +113,6 @@ def test_the_option_reaches_the_program_and_other_targets_refuse_it():
 
 def test_programs_that_cannot_cut_gradients_are_not_emitted(tmp_path):
     program = lower(recurrent(np.random.default_rng(3)), loss=parse_loss("ce_count"), optimizer=SGD(1e-2), steps=STEPS, truncate=4)
-    with pytest.raises(UnsupportedOnCudaError, match="cuts gradients every 4 steps"):
-        emit_cuda(program, tmp_path / "cuda")
     with pytest.raises(UnsupportedOnPoplarError, match="cuts gradients every 4 steps"):
         emit_poplar(program, make_plan(program, machine(20), steps=STEPS, batch=BATCH), tmp_path / "poplar")
     assert not list(tmp_path.iterdir())

@@ -90,6 +90,13 @@ cudaError_t cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *, void **) { return note("launch", config->stream); }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *made, unsigned) { return *made = reinterpret_cast<cudaStream_t>(std::size_t(1) << 32), cudaSuccess; }
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *status) { return *status = cudaStreamCaptureStatusNone, cudaSuccess; }
+cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) { return cudaErrorNotSupported; }
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph) { return *graph = nullptr, cudaErrorNotSupported; }
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *, cudaGraph_t, unsigned long long) { return cudaErrorNotSupported; }
+cudaError_t cudaGraphDestroy(cudaGraph_t) { return cudaSuccess; }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) { return cudaSuccess; }
+cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t in) { return note("launch", in); }
 cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t in) { return note("wait", in); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t in, cudaEvent_t, unsigned) { return note("hold", in); }

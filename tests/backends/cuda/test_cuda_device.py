@@ -5,6 +5,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 from cpu_projects import assert_same_records, assert_same_training, data
+from cuda_projects import SPLIT
 from indexed_nets import choosing, convolutional, sparse_recurrent
 from nets import delayed, dense, feedback, learnable, recurrent, skip
 
@@ -21,7 +22,10 @@ from snnc.compiler.errors import SnncError
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lower import lower
 from snnc.compiler.optimizers import Adam
+from snnc.compiling import as_graph
 
+SIZES = ((256, 64), (300, 9), (1000, 20))
+"""Neurons of a recurrence and samples: clusters of 8 blocks, and of 16."""
 NETS = (recurrent, delayed, feedback, learnable, skip, convolutional, sparse_recurrent, choosing)
 
 
@@ -39,7 +43,8 @@ def test_records_and_training_steps_equal_those_of_the_reference(make, architect
     program = lower(make(np.random.default_rng(3)), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-2), loss_output="y")
     folder = emit_cuda(program, tmp_path / "project")
     library = build_cuda(folder, architecture)
-    trained = []
+    # A recurrence on chip (clusters = 1) adds in another order than one whose teams go through the steps.
+    trained: dict[int, list[dict[str, np.ndarray]]] = {0: [], 1: []}
     for team_blocks, tile, clusters, near in (
         (None, None, 1, 1024),
         (1, 1, 1, 1024),
@@ -55,12 +60,39 @@ def test_records_and_training_steps_equal_those_of_the_reference(make, architect
         engine._setting("near", near)
         inputs, _ = data(program, 20, 37)
         assert_same_records(engine.forward(inputs, {}), ReferenceEngine(program).forward(inputs, {}))
-        assert_same_training(engine, program)
-        trained.append(engine.get_parameters())
+        assert_same_training(engine, program, tolerance=SPLIT)
+        trained[clusters].append(engine.get_parameters())
         engine.close()
-    for other in trained[1:]:
-        for name, value in trained[0].items():
-            np.testing.assert_array_equal(other[name], value, err_msg=name)
+    for first, *others in trained.values():
+        for other in others:
+            for name, value in first.items():
+                np.testing.assert_array_equal(other[name], value, err_msg=name)
+
+
+@pytest.mark.parametrize(("neurons", "batch"), SIZES)
+def test_recurrences_on_chip_agree_with_those_of_teams(neurons, batch, architecture, tmp_path):
+    net = snnc.Network("recurrent", seed=1)
+    x, hidden = net.input(50), net.population(neurons, snnc.LIF(0.9), name="hidden")
+    readout = net.population(5, snnc.LI(0.9), name="readout")
+    for before, after, delay in ((x, hidden, 0), (hidden, hidden, 1), (hidden, readout, 0)):
+        net.connect(before, after, snnc.Dense(), delay=delay)
+    program = lower(as_graph(net), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-2))
+    folder = emit_cuda(program, tmp_path / "project")
+    inputs, labels = data(program, 20, batch)
+    found = []
+    for clusters in (1, 0):
+        engine = CudaEngine(build_cuda(folder, architecture), folder)
+        engine._setting("clusters", clusters)
+        # The second and later steps are replayed.
+        losses = [engine.train_batch(inputs, labels, 0.0) for _ in range(4)]
+        assert len(set(losses)) == 1
+        found.append((losses[0], engine.gradients(), engine.profile()))
+        engine.close()
+    assert "teams of blocks" not in found[0][2].values()
+    assert "teams of blocks" in found[1][2].values()
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-5)
+    for name, gradient in found[1][1].items():
+        assert np.linalg.norm(found[0][1][name] - gradient) <= 1e-4 * np.linalg.norm(gradient), name
 
 
 def test_arrays_of_torch_on_the_device_are_read_where_they_are(architecture, tmp_path):
@@ -189,7 +221,7 @@ def test_a_torch_module_on_the_device_has_the_gradients_of_the_processors(archit
         torch.cuda.synchronize()
         found.append({name: p.grad.cpu() for name, p in layer.named_parameters()})
     for name, gradient in found[0].items():
-        torch.testing.assert_close(found[1][name], gradient, rtol=1e-4, atol=1e-6)
+        assert (found[1][name] - gradient).norm() <= 1e-4 * gradient.norm(), name
 
 
 def test_a_bad_input_of_a_torch_module_gives_nan_and_is_told_by_the_next_pass(architecture):

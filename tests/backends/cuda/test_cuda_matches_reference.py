@@ -6,7 +6,7 @@ from cpu_projects import (
     assert_initial_values_are_forgotten,
     assert_runs_and_trains_like_the_reference,
 )
-from cuda_projects import CASES, opened, program_of
+from cuda_projects import CASES, SPLIT, opened, program_of
 from poplar_projects import hostile
 from wide import sampled
 
@@ -21,7 +21,15 @@ def test_records_and_training_steps_equal_those_of_the_reference(name):
     at = list(CASES).index(name)
     program = program_of(name)
     with opened(program, *SHARINGS[at % 3]) as engine:
-        assert_runs_and_trains_like_the_reference(engine, program)
+        assert_runs_and_trains_like_the_reference(engine, program, SPLIT)
+
+
+def test_a_recurrence_without_a_core_runs_as_a_feedback():
+    program = program_of("recurrent")
+    with opened(program, 2, 8) as engine:
+        engine._setting("clusters", 0)
+        assert_runs_and_trains_like_the_reference(engine, program, SPLIT)
+        assert "teams of blocks" in engine.profile().values()
 
 
 def test_names_that_would_be_code_are_data_and_initial_values_are_forgotten_afterwards():

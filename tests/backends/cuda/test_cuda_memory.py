@@ -43,10 +43,16 @@ def test_a_bound_on_memory_is_kept_by_longer_or_shorter_segments():
         segment = int(engine.session.get("segment")[0])
         assert sizes[segment] <= engine.memory < sizes[segment + 1]
         spared = most - engine.profile()["device_bytes"]
-        assert spared == pytest.approx(sizes[40] - sizes[segment], rel=0.2)
+        # Fewer rows may take one partial sum of the gradients less.
+        expected = sizes[40] - sizes[segment]
+        assert 0.8 * expected <= spared <= 1.2 * expected + partial_sum(program)
         engine.memory = 1000
         with pytest.raises(MemoryNeededError, match="predicted"):
             engine.train_batch(inputs, labels, 0.0)
+
+
+def partial_sum(program):
+    return 4 * sum(program.parameters[u.parameter].value.size for u in program.update)
 
 
 def test_a_past_of_16_bits_takes_the_bytes_that_are_predicted():
@@ -59,9 +65,11 @@ def test_a_past_of_16_bits_takes_the_bytes_that_are_predicted():
                 engine.train_batch(*data(program, steps, BATCH), 0.0)
                 found.append((engine.profile()["device_bytes"], predicted_bytes(engine.description, steps, BATCH, steps)))
             grown[precision], predicted[precision] = (last - first for first, last in zip(*found, strict=True))
-            assert grown[precision] <= predicted[precision] <= 1.2 * grown[precision]
-    # Of the hidden neurons' membranes, which the backward pass reads, and of all deltas half of the bytes are spared.
-    assert grown["float32"] - grown["float16"] == predicted["float32"] - predicted["float16"] == 40 * BATCH * (8 + 8 + 4) * 2
+            # More rows may take one partial sum of the gradients more.
+            assert grown[precision] <= predicted[precision] + partial_sum(program) <= 1.2 * grown[precision] + partial_sum(program)
+    # Of the hidden neurons' membranes, which the backward pass reads, and of all deltas half of the bytes are spared; sums of eight
+    # neurons, which otherwise lie where deltas will be, take room of their own.
+    assert grown["float32"] - grown["float16"] == predicted["float32"] - predicted["float16"] == 40 * BATCH * ((8 + 8 + 4) * 2 - 4 * 8)
 
 
 def test_a_stepping_sequence_goes_on_behind_a_training_step_in_segments():

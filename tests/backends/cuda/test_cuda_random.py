@@ -2,7 +2,7 @@
 
 import numpy as np
 from cpu_projects import assert_same_records, assert_same_training, data
-from cuda_projects import opened
+from cuda_projects import SPLIT, opened
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from random_graphs import any_graphs, with_readout
@@ -31,5 +31,5 @@ def test_random_networks_are_trained_as_in_the_reference(graph, sharing):
     with opened(program, *sharing) as engine:
         inputs, _ = data(program, 6, 3, seed=7)
         assert_same_records(engine.forward(inputs, {}), ReferenceEngine(program).forward(inputs, {}))
-        assert_same_training(engine, program, updates=2, rate=1e-3, steps=6, batch=3)
+        assert_same_training(engine, program, tolerance=SPLIT, updates=2, rate=1e-3, steps=6, batch=3)
         assert all(np.isfinite(value).all() for value in engine.get_parameters().values())

@@ -1,0 +1,98 @@
+"""Seconds of a recurrent core, as ``recurrent_choice.hpp`` predicts them when it chooses among the shapes of ``recurrent_core.cuh``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_SHARED = 232448
+_CLOCK = 1.66e9
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """A shape on tensor cores (`groups` of 8 samples) or in float32 (0: one sample)."""
+
+    blocks: int
+    groups: int
+    warps: int
+
+
+def core_seconds(neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> float:
+    """Return the seconds of the fastest shape.
+
+    Parameters
+    ----------
+    neurons, batch, steps
+        Sizes of the population and of the sequence.
+    back
+        On the way back.
+    parts
+        Numbers of 16 bits that a weight is split into.
+    """
+    return min(_seconds(shape, neurons, batch, steps, back, parts) for shape in _shapes(neurons, parts))
+
+
+def _shapes(neurons: int, parts: int) -> Iterator[_Shape]:
+    words = math.ceil(neurons / 32)
+    if words <= 4:
+        if parts > 1:
+            yield _Shape(1, 0, 8)
+        yield _Shape(1, 1, 8 if words <= 2 else 16)
+    elif words <= 8:
+        yield from (_Shape(8, 1, 8), _Shape(1, 1, 16))
+    elif words <= 16:
+        yield _Shape(8, 1, 16)
+    else:
+        yield from (_Shape(16, 1, 16), _Shape(16, 2, 16))
+
+
+def _seconds(shape: _Shape, neurons: int, batch: int, steps: int, back: bool, parts: int) -> float:
+    words, samples = math.ceil(neurons / 32), 8 * shape.groups or 1
+    chunks = math.ceil(words / shape.blocks)
+    own = 32 * chunks
+    units = math.ceil(chunks * samples / shape.warps)
+    read: float
+    shared: float
+    if shape.groups:
+        groups = _tile_groups(own // 16, words, shape.warps, own, back, parts)
+        fragments = own // 16 // groups * math.ceil(words / (shape.warps // groups)) * 2
+        low = parts == 2 and fragments * 8 > 64
+        products = (1 if parts == 1 else 3 if back else 2) * fragments * shape.warps * shape.groups * 2048 / 1213 * (1.16 if back else 1)
+        read = _traffic(groups, words, shape.warps, own, back, parts) * samples + (fragments * shape.warps * 128 if low else 0)
+        inputs = 32 * words
+        shared = read * 2 + (fragments * shape.warps * 512 if low else 0)
+        first, extra = (140 if back else 95), 0
+    else:
+        inputs = math.ceil(math.ceil(neurons / shape.warps) / 4) * 4 * shape.warps
+        products, read = chunks * inputs / shape.warps * shape.warps * 32 / 128, 2.0 * shape.warps * own
+        shared, first, extra = 4.0 * shape.warps * own, (120 if back else 30), 60
+    sent = shape.blocks * chunks * samples * ((16 * parts if shape.groups else 32) * 4 if back else 4)
+    exchange = 60 if shape.blocks == 1 else 270 + 0.028 * sent
+    clusters, each = math.ceil(batch / samples), max(1, min(512 // (32 * shape.warps), int(_SHARED / (shared + 1024))))
+    one = _at_once(shape.blocks)
+    rounds = math.ceil(clusters / (one * each))
+    resident = min(each, math.ceil(min(clusters, one * each) / one))
+    work = max(products, read / 32) * resident
+    neurons_clocks = (130 if back else 110) + (235 if back else 155) * units + extra
+    clocks = exchange + first + neurons_clocks + work
+    return 1.5e-6 + rounds * (own * inputs * 2.6e-10 + steps * clocks / _CLOCK)
+
+
+def _traffic(groups: int, words: int, warps: int, own: int, back: bool, parts: int) -> int:
+    return groups * words * (16 * parts if back else 8) + 2 * (warps // groups) * own
+
+
+def _tile_groups(tiles: int, words: int, warps: int, own: int, back: bool, parts: int) -> int:
+    best, groups = 1, 1
+    while groups <= warps and tiles % groups == 0:
+        if warps // best > words or _traffic(groups, words, warps, own, back, parts) <= _traffic(best, words, warps, own, back, parts):
+            best = groups
+        groups *= 2
+    return best
+
+
+def _at_once(blocks: int) -> int:
+    """Clusters that an H100 holds at once."""
+    return {1: 132, 2: 66, 4: 30, 8: 15}.get(blocks, 7)

@@ -1,0 +1,163 @@
+// What kernels ask of the device: their place in the grid, what lanes of a warp tell each other, barriers.
+#ifndef SNNC_DEVICE_HPP
+#define SNNC_DEVICE_HPP
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(SNNC_ON_HOST)
+#include "cuda_on_host.hpp"
+#define DEVICE inline
+#define ANYWHERE inline
+#define KERNEL
+#define KERNEL_OF(threads, blocks)
+#define UNROLL(count)
+#define WHOLE_GRID const
+#else
+#define DEVICE __device__ __forceinline__
+#define ANYWHERE __host__ __device__ inline
+// The assembler is told how many blocks share a multiprocessor: left alone it makes room for more, and spills registers to memory.
+#define KERNEL __global__ __launch_bounds__(snnc::MOST_THREADS, 1)
+/// A kernel whose blocks have so many threads, so many of which a multiprocessor holds at least.
+#define KERNEL_OF(threads, blocks) __global__ __launch_bounds__(threads, blocks)
+#define PRAGMA_TEXT(text) _Pragma(#text)
+#define UNROLL(count) PRAGMA_TEXT(unroll count)
+#define WHOLE_GRID const __grid_constant__
+#endif
+
+namespace snnc {
+
+constexpr int LANES = 32;
+/// Threads of a block.
+constexpr int MOST_THREADS = 512;
+
+#if defined(SNNC_ON_HOST)
+
+inline host::Machine &machine() { return host::Machine::here(); }
+inline int thread_index() { return static_cast<int>(machine().current().thread); }
+inline int block_index() { return static_cast<int>(machine().current().block); }
+inline int block_size() { return static_cast<int>(machine().threads()); }
+inline int grid_size() { return static_cast<int>(machine().blocks()); }
+inline char *shared_memory() { return reinterpret_cast<char *>(machine().block().shared.data()); }
+inline void sync_block() { machine().sync_block(); }
+inline void sync_warp() { machine().exchange(0); }
+inline std::uint32_t ballot(bool mine) {
+  const std::uint64_t *all = machine().exchange(mine ? 1 : 0);
+  std::uint32_t found = 0;
+  for (unsigned lane = 0; lane < LANES; ++lane)
+    found |= static_cast<std::uint32_t>(all[lane]) << lane;
+  return found;
+}
+template <class Number> Number lane_number(Number mine, int lane) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &mine, sizeof mine);
+  const std::uint64_t *all = machine().exchange(bits);
+  Number found;
+  std::memcpy(&found, &all[lane], sizeof found);
+  return found;
+}
+template <class Number> Number shuffle(Number mine, int lane) { return lane_number(mine, lane); }
+template <class Number> Number shuffle_xor(Number mine, int mask) { return lane_number(mine, (thread_index() % LANES) ^ mask); }
+template <class Number> Number shuffle_up(Number mine, int distance) {
+  const int lane = thread_index() % LANES;
+  return lane_number(mine, lane < distance ? lane : lane - distance);
+}
+inline int bits_set(std::uint32_t word) { return __builtin_popcount(word); }
+inline int lowest_bit(std::uint32_t word) { return __builtin_ctz(word); }
+/// Tells the others of a team that this block has come, and waits for them.
+inline void meet(unsigned *counter, unsigned wanted) {
+  ++*counter;
+  machine().wait(counter, wanted);
+}
+/// Teams are no clusters in a check.
+constexpr bool HAS_CLUSTERS = false;
+inline void sync_cluster() { machine().sync_cluster(); }
+inline std::uint32_t rotate_left(std::uint32_t word, int by) { return word << (by & 31) | word >> (-by & 31); }
+/// The lower word of two, shifted right by less than 32 bits.
+inline std::uint32_t shift_right(std::uint32_t low, std::uint32_t high, int by) {
+  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(high) << 32 | low) >> by);
+}
+inline int not_known(int number) { return number; }
+inline void raise_flag(int *flag) { *flag = 1; }
+inline void tell_host(int *told) { *told = 1; }
+inline void add_bits(std::uint32_t *word, std::uint32_t bits) { *word |= bits; }
+
+#else
+
+DEVICE int thread_index() { return static_cast<int>(threadIdx.x); }
+DEVICE int block_index() { return static_cast<int>(blockIdx.x); }
+DEVICE int block_size() { return static_cast<int>(blockDim.x); }
+DEVICE int grid_size() { return static_cast<int>(gridDim.x); }
+DEVICE char *shared_memory() {
+  extern __shared__ double whole_block[];
+  return reinterpret_cast<char *>(whole_block);
+}
+DEVICE void sync_block() { __syncthreads(); }
+DEVICE void sync_warp() { __syncwarp(); }
+DEVICE std::uint32_t ballot(bool mine) { return __ballot_sync(0xffffffffu, mine); }
+template <class Number> DEVICE Number shuffle(Number mine, int lane) { return __shfl_sync(0xffffffffu, mine, lane); }
+template <class Number> DEVICE Number shuffle_xor(Number mine, int mask) { return __shfl_xor_sync(0xffffffffu, mine, mask); }
+template <class Number> DEVICE Number shuffle_up(Number mine, int distance) { return __shfl_up_sync(0xffffffffu, mine, distance); }
+DEVICE int bits_set(std::uint32_t word) { return __popc(word); }
+DEVICE int lowest_bit(std::uint32_t word) { return __ffs(static_cast<int>(word)) - 1; }
+DEVICE std::uint32_t rotate_left(std::uint32_t word, int by) { return __funnelshift_l(word, word, static_cast<unsigned>(by)); }
+/// Tells the others of a team that this block has come, and waits for them. What each wrote before, all see behind.
+DEVICE void meet(unsigned *counter, unsigned wanted) {
+  __threadfence();
+  atomicAdd(counter, 1u);
+  while (static_cast<int>(*static_cast<volatile unsigned *>(counter) - wanted) < 0) {
+  }
+  __threadfence();
+}
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+constexpr bool HAS_CLUSTERS = true;
+/// Waits for all threads of the cluster's blocks; what each wrote before, all see behind.
+DEVICE void sync_cluster() { asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory"); }
+#else
+constexpr bool HAS_CLUSTERS = false;
+DEVICE void sync_cluster() {}
+#endif
+DEVICE std::uint32_t shift_right(std::uint32_t low, std::uint32_t high, int by) { return __funnelshift_r(low, high, static_cast<unsigned>(by)); }
+/// The same number, of which the compiler keeps nothing in registers that it could find again.
+DEVICE int not_known(int number) {
+  asm volatile("" : "+r"(number));
+  return number;
+}
+DEVICE void raise_flag(int *flag) { atomicExch(flag, 1); }
+/// The host may look at it at any time.
+DEVICE void tell_host(int *told) {
+  *static_cast<volatile int *>(told) = 1;
+  __threadfence_system();
+}
+/// Bits of a word come in any order to the same word.
+DEVICE void add_bits(std::uint32_t *word, std::uint32_t bits) { atomicOr(word, bits); }
+
+#endif
+
+DEVICE int lane_index() { return thread_index() % LANES; }
+DEVICE int least(int a, int b) { return a < b ? a : b; }
+DEVICE int most(int a, int b) { return a > b ? a : b; }
+DEVICE int whole_parts(int count, int part) { return (count + part - 1) / part; }
+
+/// Sum over the lanes, in one order whatever the hardware does; all lanes have it.
+template <class Number> DEVICE Number warp_sum(Number mine) {
+  UNROLL(5)
+  for (int mask = LANES / 2; mask > 0; mask /= 2)
+    mine += shuffle_xor(mine, mask);
+  return mine;
+}
+
+template <class Number> DEVICE Number warp_highest(Number mine) {
+  UNROLL(5)
+  for (int mask = LANES / 2; mask > 0; mask /= 2) {
+    const Number other = shuffle_xor(mine, mask);
+    mine = other > mine ? other : mine;
+  }
+  return mine;
+}
+
+} // namespace snnc
+
+#endif

@@ -1,0 +1,238 @@
+// Starts kernels: on the device, or as fibers of the processor in a check.
+#ifndef SNNC_LAUNCH_HPP
+#define SNNC_LAUNCH_HPP
+
+#include "device.hpp"
+#include "memory.hpp"
+#include "sharing.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <type_traits>
+
+namespace snnc {
+
+/// Blocks of a cluster, threads of a block, and bytes of its shared memory.
+struct ClusterSize {
+  int blocks, threads;
+  std::size_t shared;
+};
+
+#if defined(SNNC_ON_HOST)
+
+/// A check has few and small blocks: waiting, teams and slices come up all the same.
+inline int threads_of_block() { return 2 * LANES; }
+
+template <class... Given> int blocks_at_once(void (*)(Given...), int, std::size_t) { return 4; }
+
+/// Blocks of a launch that could use `wanted` and whose threads go on to the next piece of work: few in a check.
+inline int most_blocks(long long wanted) { return static_cast<int>(std::min<long long>(wanted, 4)); }
+
+inline std::size_t most_shared() { return 232448; }
+
+template <class... Given, class... Passed> void launch(void (*kernel)(Given...), int blocks, std::size_t shared, bool together, const Passed &...arguments) {
+  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>, "a launch takes the addresses of arguments, and converts none");
+  device::note("launch", device::stream());
+  host::Machine::here().run(static_cast<unsigned>(blocks), static_cast<unsigned>(threads_of_block()), shared, together, [&] { kernel(arguments...); });
+}
+
+/// Blocks of so many threads, which wait for none of each other.
+template <class... Given, class... Passed>
+void launch_blocks(void (*kernel)(Given...), int blocks, int threads, std::size_t shared, const Passed &...arguments) {
+  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>, "a launch takes the addresses of arguments, and converts none");
+  device::note("launch", device::stream());
+  host::Machine::here().run(static_cast<unsigned>(blocks), static_cast<unsigned>(threads), shared, false, [&] { kernel(arguments...); });
+}
+
+template <class... Given> bool forms_clusters(void (*)(Given...), const Sharing &, std::size_t) { return false; }
+
+template <class... Given, class... Passed>
+void launch_teams(void (*kernel)(Given...), const Sharing &sharing, std::size_t shared, const Passed &...arguments) {
+  launch(kernel, sharing.blocks(), shared, true, arguments...);
+}
+
+/// Whether the device multiplies fragments of both kinds of 16 bits.
+inline bool has_fragments() { return true; }
+
+/// Whether the device can run such clusters of a kernel.
+template <class... Given> bool runs_clusters(void (*)(Given...), const ClusterSize &) { return true; }
+
+/// Starts clusters that need nothing of each other, in any order.
+template <class... Given, class... Passed> void launch_clusters(void (*kernel)(Given...), int clusters, const ClusterSize &size, const Passed &...arguments) {
+  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>, "a launch takes the addresses of arguments, and converts none");
+  device::note("launch", device::stream());
+  host::Machine::here().run(static_cast<unsigned>(clusters * size.blocks), static_cast<unsigned>(size.threads), size.shared, false, [&] { kernel(arguments...); },
+                            static_cast<unsigned>(size.blocks));
+}
+
+#else
+
+inline int threads_of_block() { return MOST_THREADS; }
+
+/// Blocks of a launch that could use `wanted` and whose threads go on to the next piece of work.
+inline int most_blocks(long long wanted) { return static_cast<int>(std::min<long long>(wanted, 1 << 20)); }
+
+/// Bytes of shared memory that a block of the device may have.
+inline std::size_t most_shared() {
+  int most = 0;
+  device::check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device::current()), "shared memory of the device");
+  return static_cast<std::size_t>(most);
+}
+
+template <class... Given> void allow_shared(void (*kernel)(Given...), std::size_t shared) {
+  // Up to here every kernel may have it unasked.
+  constexpr std::size_t USUAL = 48 * 1024;
+  if (shared <= USUAL)
+    return;
+  device::check(cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
+                "shared memory");
+}
+
+/// Blocks of a kernel that the device holds at the same time, `each` of them at most on a multiprocessor.
+template <class... Given> int blocks_at_once(void (*kernel)(Given...), int each, std::size_t shared) {
+  int processors = 0, resident = 0;
+  allow_shared(kernel, shared);
+  device::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device::current()), "multiprocessors");
+  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, MOST_THREADS, shared), "occupancy");
+  if (resident == 0)
+    throw std::runtime_error("a kernel finds no room on the device's multiprocessors");
+  return processors * std::min(each, resident);
+}
+
+/// Blocks of so many threads, which wait for none of each other.
+template <class... Given, class... Passed>
+void launch_blocks(void (*kernel)(Given...), int blocks, int threads, std::size_t shared, const Passed &...arguments) {
+  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>, "a launch takes the addresses of arguments, and converts none");
+  const void *pointers[] = {static_cast<const void *>(&arguments)...};
+  if (shared > 0)
+    allow_shared(kernel, shared);
+  device::check(cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)),
+                                 const_cast<void **>(pointers), shared, device::stream()),
+                "launch");
+}
+
+/// `together`: all blocks are resident, so that they can wait for each other.
+template <class... Given, class... Passed> void launch(void (*kernel)(Given...), int blocks, std::size_t shared, bool together, const Passed &...arguments) {
+  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>, "a launch takes the addresses of arguments, and converts none");
+  const void *pointers[] = {static_cast<const void *>(&arguments)...};
+  allow_shared(kernel, shared);
+  const void *function = reinterpret_cast<const void *>(kernel);
+  const dim3 grid(static_cast<unsigned>(blocks)), block(MOST_THREADS);
+  void **given = const_cast<void **>(pointers);
+  device::check(together ? cudaLaunchCooperativeKernel(function, grid, block, given, shared, device::stream())
+                         : cudaLaunchKernel(function, grid, block, given, shared, device::stream()),
+                "launch");
+}
+
+// Clusters came with CUDA 11.8.
+#if CUDART_VERSION >= 11080
+
+/// A launch of blocks in clusters.
+class ClusterLaunch {
+public:
+  ClusterLaunch(int blocks, const ClusterSize &size) {
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {static_cast<unsigned>(size.blocks), 1, 1};
+    config.gridDim = dim3(static_cast<unsigned>(blocks));
+    config.blockDim = dim3(static_cast<unsigned>(size.threads));
+    config.dynamicSmemBytes = size.shared;
+    config.stream = device::stream();
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+  }
+  /// Of whole teams, each a cluster.
+  ClusterLaunch(const Sharing &sharing, std::size_t shared) : ClusterLaunch(sharing.blocks(), {sharing.team_blocks, MOST_THREADS, shared}) {}
+  ClusterLaunch(const ClusterLaunch &) = delete;
+  ClusterLaunch &operator=(const ClusterLaunch &) = delete;
+  const cudaLaunchConfig_t *get() const { return &config; }
+
+private:
+  cudaLaunchAttribute attribute{};
+  cudaLaunchConfig_t config{};
+};
+
+/// Clusters of this launch that the device holds at once; 0 where it has none of that size.
+template <class... Given> int clusters_at_once(void (*kernel)(Given...), const ClusterLaunch &wanted, int blocks) {
+  constexpr int PORTABLE = 8;
+  int has = 0, most = 0;
+  const void *function = reinterpret_cast<const void *>(kernel);
+  const bool known = cudaDeviceGetAttribute(&has, cudaDevAttrClusterLaunch, device::current()) == cudaSuccess && has != 0 &&
+                     (blocks <= PORTABLE || cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess) &&
+                     cudaOccupancyMaxActiveClusters(&most, kernel, wanted.get()) == cudaSuccess;
+  // A size that the device does not have is an error of the question only.
+  if (!known)
+    cudaGetLastError();
+  return known ? most : 0;
+}
+
+/// Whether the device can run all teams at once as clusters of blocks.
+template <class... Given> bool forms_clusters(void (*kernel)(Given...), const Sharing &sharing, std::size_t shared) {
+  if (sharing.team_blocks == 1)
+    return false;
+  allow_shared(kernel, shared);
+  return clusters_at_once(kernel, ClusterLaunch(sharing, shared), sharing.team_blocks) >= sharing.teams;
+}
+
+#else
+
+template <class... Given> bool forms_clusters(void (*)(Given...), const Sharing &, std::size_t) { return false; }
+
+#endif
+
+/// Whether the device multiplies fragments of both kinds of 16 bits (sm_80 and newer).
+inline bool has_fragments() {
+  int major = 0;
+  device::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device::current()), "compute capability");
+  return major >= 8;
+}
+
+/// Whether the device can run such clusters of a kernel.
+template <class... Given> bool runs_clusters(void (*kernel)(Given...), const ClusterSize &size) {
+  if (size.shared > most_shared())
+    return false;
+  allow_shared(kernel, size.shared);
+#if CUDART_VERSION >= 11080
+  if (size.blocks > 1)
+    return clusters_at_once(kernel, ClusterLaunch(size.blocks, size), size.blocks) > 0;
+#endif
+  int resident = 0;
+  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, size.threads, size.shared), "occupancy");
+  return size.blocks == 1 && resident > 0;
+}
+
+/// Starts clusters that need nothing of each other, in any order.
+template <class... Given, class... Passed> void launch_clusters(void (*kernel)(Given...), int clusters, const ClusterSize &size, const Passed &...arguments) {
+  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>, "a launch takes the addresses of arguments, and converts none");
+  const void *pointers[] = {static_cast<const void *>(&arguments)...};
+  void **given = const_cast<void **>(pointers);
+  const void *function = reinterpret_cast<const void *>(kernel);
+#if CUDART_VERSION >= 11080
+  if (size.blocks > 1) {
+    const ClusterLaunch config(clusters * size.blocks, size);
+    device::check(cudaLaunchKernelExC(config.get(), function, given), "launch");
+    return;
+  }
+#endif
+  device::check(cudaLaunchKernel(function, dim3(static_cast<unsigned>(clusters)), dim3(static_cast<unsigned>(size.threads)), given, size.shared, device::stream()), "launch");
+}
+
+/// Starts all teams, resident at the same time.
+template <class... Given, class... Passed>
+void launch_teams(void (*kernel)(Given...), const Sharing &sharing, std::size_t shared, const Passed &...arguments) {
+#if CUDART_VERSION >= 11080
+  if (sharing.clusters) {
+    const void *pointers[] = {static_cast<const void *>(&arguments)...};
+    allow_shared(kernel, shared);
+    const ClusterLaunch config(sharing, shared);
+    device::check(cudaLaunchKernelExC(config.get(), reinterpret_cast<const void *>(kernel), const_cast<void **>(pointers)), "launch");
+    return;
+  }
+#endif
+  launch(kernel, sharing.blocks(), shared, true, arguments...);
+}
+
+#endif
+
+} // namespace snnc
+
+#endif

@@ -1,0 +1,67 @@
+// What a step of a recurrent core takes: a prediction from rates measured on an H100, by which one of a population's few shapes is chosen.
+#ifndef SNNC_RECURRENT_CHOICE_HPP
+#define SNNC_RECURRENT_CHOICE_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+namespace snnc {
+
+/// A shape of a recurrent core, as the prediction sees it: per block and step, `products` of fragments (mma) or of numbers, words of 4
+/// bytes that go through shared memory, bytes that come from other blocks, and how many times 32 neurons of a sample a warp has; weights of
+/// a block.
+struct RecurrentPlan {
+  bool tensor_cores, back;
+  int blocks, samples, warps;
+  double products, words, exchanged;
+  int units;
+  double weights;
+  std::size_t shared;
+};
+
+/// Clusters that an H100 holds at once, where a multiprocessor holds `each` blocks. The choice asks this one device, so that it is the same
+/// on all that can run a shape: results are then the same bits.
+inline int nominal_clusters(int blocks, int each) {
+  const int one = blocks <= 1 ? 132 : blocks <= 2 ? 66 : blocks <= 4 ? 30 : blocks <= 8 ? 15 : 7;
+  return one * each;
+}
+
+/// Blocks of a shape that fit on a multiprocessor at a time.
+inline int blocks_on_processor(const RecurrentPlan &plan) {
+  constexpr int THREADS = 512, SHARED = 232448;
+  return std::max(1, std::min(THREADS / (plan.warps * 32), static_cast<int>(SHARED / (plan.shared + 1024))));
+}
+
+/// Clocks of a step where `resident` blocks share a multiprocessor: fitted to the parts of a step that kernels of this kind took on an H100
+/// (256 neurons; clusters of 2, 4 and 8 blocks; 8 and 16 samples), within 15 % of them. What lies outside of that is an extrapolation.
+inline double recurrent_step_clocks(const RecurrentPlan &plan, int resident) {
+  // Clocks of a fragment's product, of a multiplication of numbers and of a word of shared memory for a multiprocessor.
+  constexpr double FRAGMENT = 2048 / 1213.0, NUMBER = 1 / 128.0, WORD = 1 / 32.0;
+  // Of a barrier of a block; of words to arrive from other blocks, and for each byte.
+  constexpr double BARRIER = 60, ARRIVAL = 270, BYTE = 0.028;
+  const double exchange = plan.blocks == 1 ? BARRIER : ARRIVAL + BYTE * plan.exchanged;
+  const double products = plan.tensor_cores ? (plan.back ? 140 : 95) : (plan.back ? 120 : 30);
+  const double work = std::max(plan.products * (plan.tensor_cores ? FRAGMENT * (plan.back ? 1.16 : 1.0) : NUMBER), plan.words * WORD);
+  const double neurons = (plan.back ? 130 : 110) + (plan.back ? 235 : 155) * plan.units + (plan.tensor_cores ? 0 : 60);
+  return exchange + products + neurons + work * resident;
+}
+
+/// Seconds of a run of so many samples and steps.
+inline double recurrent_seconds(const RecurrentPlan &plan, int batch, int steps) {
+  // A launch and the weights of a block come first.
+  constexpr double CLOCKS = 1.66e9, START = 1.5e-6, WEIGHT = 2.6e-10;
+  const int clusters = (batch + plan.samples - 1) / plan.samples, each = blocks_on_processor(plan);
+  const int one = nominal_clusters(plan.blocks, 1), all = nominal_clusters(plan.blocks, each);
+  const int rounds = (clusters + all - 1) / all, resident = std::min(each, (std::min(clusters, all) + one - 1) / one);
+  return START + rounds * (plan.weights * WEIGHT + steps * recurrent_step_clocks(plan, resident) / CLOCKS);
+}
+
+inline std::string recurrent_text(const RecurrentPlan &plan) {
+  return std::string(plan.tensor_cores ? "tensor cores" : "float32") + (plan.blocks == 1 ? ", single blocks, " : ", clusters of " + std::to_string(plan.blocks) + " blocks, ") +
+         std::to_string(plan.samples) + (plan.samples == 1 ? " sample" : " samples") + " each";
+}
+
+} // namespace snnc
+
+#endif

@@ -1,0 +1,201 @@
+// The time loop of a recurrent core: what blocks of a cluster own, what they exchange in a step, and the neurons' own steps.
+//
+// A block multiplies what all neurons gave DELAY steps ago by the weights of its own neurons, which stay on it (Shape::Products), sums meet
+// in shared memory, then a lane does the step of a neuron of a sample and sends what it gives to all blocks. There is no other barrier of
+// the cluster than that: words are counted as they come in.
+#ifndef SNNC_RECURRENT_LOOP_CUH
+#define SNNC_RECURRENT_LOOP_CUH
+
+#include "recurrent_exchange.cuh"
+
+namespace snnc {
+
+/// Where things lie in a block's shared memory, in bytes, and how many slots the exchange has: so many that a block never writes what
+/// another still reads. Where they find no room there is one for a delay of 1, and blocks say when they have read (with a longer delay one
+/// of them could say so twice before another did once).
+template <class Way, int BLOCKS, int SLOT_BYTES, int SUM_BYTES, int WEIGHT_BYTES> struct SharedRoom {
+  static constexpr int MOST = 232448, BARRIERS = (2 * Way::DELAY + 2) * 16, SUMS = BARRIERS, WEIGHTS = SUMS + SUM_BYTES, EXCHANGE = WEIGHTS + WEIGHT_BYTES;
+  static constexpr bool CREDITS = BLOCKS > 1 && Way::DELAY == 1 && EXCHANGE + 2 * Way::DELAY * SLOT_BYTES > MOST;
+  static constexpr int SLOTS = BLOCKS == 1 || CREDITS ? Way::DELAY : 2 * Way::DELAY;
+  static constexpr int BYTES = EXCHANGE + SLOTS * SLOT_BYTES;
+};
+
+template <class Way, class Shape, class Clock = NoClock> class RecurrentLoop {
+public:
+  using Net = typename Way::Net;
+
+  DEVICE RecurrentLoop(const Net &net_of, const Run &run_of)
+      : net(net_of), run(run_of), rank(Shape::BLOCKS > 1 ? cluster_rank() : 0), first(block_index() / Shape::BLOCKS * Shape::SAMPLES),
+        warp(thread_index() / LANES), lane(lane_index()), barriers(reinterpret_cast<Mbarrier *>(shared_memory())),
+        sums(reinterpret_cast<float *>(shared_memory() + Room::SUMS)) {}
+
+  DEVICE void go() {
+    begin_exchange();
+    products.load(net, rank, sums, shared_memory() + Room::WEIGHTS);
+    begin_neurons();
+    if constexpr (Shape::BLOCKS > 1)
+      sync_cluster();
+    else
+      sync_block();
+    UNROLL(1)
+    for (int n = 0; n < run.steps; ++n)
+      turn(n);
+    for_each_unit([&](int i, int b, int neuron, bool live) {
+      if (live)
+        neurons[i].end(net, b, neuron);
+    });
+    clock.end();
+    // A block that has ended could not be written to.
+    if constexpr (Shape::BLOCKS > 1)
+      sync_cluster();
+  }
+
+private:
+  using Neuron = typename Way::Neuron;
+  using Given = typename Neuron::Given;
+  using Exchange = typename Shape::Exchange;
+  using Units = typename Shape::Own;
+  using Room = typename Shape::Room;
+  static constexpr int UNITS = Units::OF_WARP;
+  /// Registers are full of weights.
+  static constexpr bool WIDE = Shape::REGISTERS > 32;
+
+  const Net &net;
+  const Run &run;
+  const int rank, first, warp, lane;
+  Mbarrier *const barriers;
+  float *const sums;
+  typename Shape::Products products;
+  Neuron neurons[UNITS];
+  Given ahead[UNITS];
+  Clock clock;
+
+  template <class Call> DEVICE void for_each_unit(const Call &call) {
+    // Where registers are full of weights, addresses are found anew in each turn.
+    const int own_warp = WIDE ? not_known(warp) : warp;
+    UNROLL(16)
+    for (int i = 0; i < UNITS; ++i) {
+      const int unit = Units::index(own_warp, i), b = first + Units::sample(unit), neuron = (rank * Shape::CHUNKS + Units::chunk(unit)) * 32 + lane;
+      call(i, b, neuron, Units::exists(unit) && b < run.batch && neuron < Way::SIZE);
+    }
+  }
+
+  /// Turn n takes what turn n - DELAY gave.
+  DEVICE static int slot_of(int n) { return (n + Way::DELAY) % Room::SLOTS; }
+  DEVICE char *slot(int n) const { return shared_memory() + Room::EXCHANGE + slot_of(n) * Exchange::SLOT_BYTES; }
+  DEVICE Mbarrier *free_barrier() const { return barriers + 2 * Way::DELAY; }
+
+  DEVICE void begin_exchange() {
+    for (int i = thread_index(); i < Room::SLOTS * Exchange::SLOT_BYTES / 4; i += block_size())
+      reinterpret_cast<std::uint32_t *>(shared_memory() + Room::EXCHANGE)[i] = 0;
+    sync_block();
+    UNROLL(1)
+    for (int n = -Way::DELAY; n < 0; ++n)
+      Exchange::template fill<Way>(net, run, slot(n), n, first);
+    if constexpr (Shape::BLOCKS > 1) {
+      if (thread_index() == 0) {
+        for (int i = 0; i < Room::SLOTS; ++i)
+          begin_barrier(barriers + i, 1);
+        begin_barrier(free_barrier(), Shape::BLOCKS);
+        publish_barriers();
+        for (int i = 0; i < Room::SLOTS; ++i)
+          expect_bytes(barriers + i, Exchange::SENT_BYTES);
+      }
+    }
+  }
+
+  DEVICE void begin_neurons() {
+    for_each_unit([&](int i, int b, int neuron, bool live) {
+      if (live)
+        neurons[i].begin(net, b, neuron);
+    });
+    read_ahead(0);
+  }
+
+  DEVICE void read_ahead(int n) {
+    if (n < run.steps)
+      for_each_unit([&](int i, int b, int neuron, bool live) {
+        if (live)
+          ahead[i] = neurons[i].read(net, Way::step(run, n), b, neuron);
+      });
+  }
+
+  DEVICE void turn(int n) {
+    Given given[UNITS];
+    UNROLL(16)
+    for (int i = 0; i < UNITS; ++i)
+      given[i] = ahead[i];
+    if constexpr (!WIDE)
+      read_ahead(n + 1);
+    if (Shape::BLOCKS > 1 && n >= Way::DELAY)
+      await(n - Way::DELAY);
+    clock.part(0);
+    products.multiply(slot(n - Way::DELAY), sums);
+    sync_block();
+    if (Room::CREDITS && thread_index() < Shape::BLOCKS)
+      arrive_at(place_in(own_place(free_barrier()), thread_index()));
+    clock.part(1);
+    step(n, given);
+    clock.part(2);
+    // With a delay of 1 a block has waited for what all of its warps gave; with more, sums of the next turn would come too soon.
+    if (Shape::BLOCKS == 1 || Way::DELAY > 1)
+      sync_block();
+  }
+
+  /// Waits for what all blocks gave in turn n.
+  DEVICE void await(int n) {
+    Mbarrier *barrier = barriers + slot_of(n);
+    wait_for(barrier, n / Room::SLOTS);
+    if (thread_index() == 0)
+      expect_bytes(barrier, Exchange::SENT_BYTES);
+  }
+
+  /// One step of the warp's neurons, and what others need of it.
+  DEVICE void step(int n, const Given (&given)[UNITS]) {
+    const int t = Way::step(run, n);
+    std::uint32_t words[UNITS], bits[UNITS][Neuron::OUTPUTS];
+    for_each_unit([&](int i, int b, int neuron, bool live) {
+      float outputs[Neuron::OUTPUTS] = {};
+      if (live) {
+        float more[Neuron::PORTS] = {};
+        more[Way::IN] = products.sum(sums, Units::sample(Units::index(warp, i)), Units::chunk(Units::index(warp, i)) * 32 + lane);
+        neurons[i].step(net, t, b, neuron, given[i], more, outputs);
+      }
+      if constexpr (Way::BACK) {
+        words[i] = Exchange::word_of(outputs[Way::OUT], lane);
+      } else {
+        UNROLL(8)
+        for (int o = 0; o < Neuron::OUTPUTS; ++o)
+          bits[i][o] = ballot(outputs[o] != 0.0f);
+        words[i] = bits[i][Way::OUT];
+      }
+    });
+    // Later than above, so that what this turn and the next one read are not held at the same time.
+    if constexpr (WIDE)
+      read_ahead(n + 1);
+    if (n + Way::DELAY < run.steps) {
+      if constexpr (Room::CREDITS)
+        wait_for(free_barrier(), n);
+      Exchange::send_units(words, own_place(slot(n)), own_place(barriers + slot_of(n)), rank, warp, WIDE ? not_known(lane) : lane);
+    }
+    if constexpr (!Way::BACK)
+      for_each_unit([&](int i, int b, int neuron, bool) {
+        const int word = neuron / 32;
+        if (lane == 0 && Units::exists(Units::index(warp, i)) && b < run.batch && word < parts_of(Way::SIZE, 32))
+          UNROLL(8)
+          for (int o = 0; o < Neuron::OUTPUTS; ++o)
+            Neuron::store_word(net, o, t, b, word, bits[i][o]);
+      });
+  }
+};
+
+template <class Way, class Shape, class Clock = NoClock>
+KERNEL_OF(Shape::THREADS, 1) void recurrent_kernel(WHOLE_GRID typename Way::Net net, WHOLE_GRID Run run) {
+  // Nobody starts what a device cannot run.
+  if constexpr ((Shape::BLOCKS == 1 || COMPILES_CLUSTERS) && (!Shape::TENSOR_CORES || COMPILES_FRAGMENTS))
+    RecurrentLoop<Way, Shape, Clock>(net, run).go();
+}
+
+} // namespace snnc
+
+#endif

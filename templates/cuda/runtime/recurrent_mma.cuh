@@ -1,0 +1,216 @@
+// The recurrent core on tensor cores: a cluster of blocks owns 8 samples or a few times 8, its blocks own neurons, whose weights they keep
+// for all steps.
+//
+// Weights are split in two numbers of 16 bits where results are to be as exact as float32: spikes are exact, so a forward product is two
+// products of fragments; deltas are split too, and a backward product is three. Fragments of weights stay in registers; where there are too
+// many, their second halves lie in shared memory. Warps share a block's neurons and inputs; their sums meet in shared memory and are added
+// in one order, so that results are the same bits whichever clusters run first and on any number of multiprocessors. Another number of
+// blocks or warps changes the order of sums.
+#ifndef SNNC_RECURRENT_MMA_CUH
+#define SNNC_RECURRENT_MMA_CUH
+
+#include "recurrent_loop.cuh"
+
+#include <type_traits>
+
+namespace snnc {
+
+template <class Way, class Shape> class MmaProducts;
+
+/// How the work is shared out, known when it is compiled: a cluster of BLOCKS blocks of WARPS warps owns 8 GROUPS samples.
+template <class Way, int BLOCKS_OF, int GROUPS_OF, int WARPS_OF> struct MmaShape {
+  static constexpr int BLOCKS = BLOCKS_OF, GROUPS = GROUPS_OF, WARPS = WARPS_OF, THREADS = WARPS * LANES, SAMPLES = 8 * GROUPS, INPUTS = Way::SIZE;
+  static constexpr int ALL_WORDS = parts_of(Way::SIZE, 32), CHUNKS = parts_of(ALL_WORDS, BLOCKS), NEURONS = CHUNKS * 32, TILES = NEURONS / 16;
+
+  /// Words that go through shared memory in a step where so many groups of warps share the neurons, and the others the inputs.
+  static constexpr int traffic(int tile_groups) {
+    const int factors = Way::BACK ? 16 * Way::PARTS : 8;
+    return tile_groups * ALL_WORDS * factors + 2 * (WARPS / tile_groups) * NEURONS;
+  }
+  static constexpr int best_groups() {
+    int best = 1;
+    for (int groups = 1; groups <= WARPS && TILES % groups == 0; groups *= 2)
+      if (WARPS / best > ALL_WORDS || traffic(groups) <= traffic(best))
+        best = groups;
+    return best;
+  }
+  static constexpr int TILE_GROUPS = best_groups(), OWN_TILES = TILES / TILE_GROUPS;
+  /// Parts of the inputs, and words of 32 inputs that a warp takes.
+  static constexpr int INPUT_PARTS = WARPS / TILE_GROUPS, OWN_WORDS = parts_of(ALL_WORDS, INPUT_PARTS), READ_WORDS = INPUT_PARTS * OWN_WORDS;
+
+  using Own = Units<BLOCKS, CHUNKS, SAMPLES, WARPS>;
+  using Exchange = std::conditional_t<Way::BACK, DeltaExchange<Own, Way::PARTS, READ_WORDS>, SpikeExchange<Own, Way::PARTS, READ_WORDS>>;
+
+  static constexpr int FRAGMENTS = OWN_TILES * OWN_WORDS * 2, MOST_REGISTERS = 64;
+  /// Whether second halves of weights lie in shared memory, and registers that a thread has for weights.
+  static constexpr bool LOW_SHARED = Way::PARTS == 2 && FRAGMENTS * 8 > MOST_REGISTERS;
+  static constexpr int REGISTERS = FRAGMENTS * (LOW_SHARED ? 4 : 4 * Way::PARTS);
+  using Room = SharedRoom<Way, BLOCKS, Exchange::SLOT_BYTES, INPUT_PARTS * SAMPLES * NEURONS * 4, LOW_SHARED ? WARPS * FRAGMENTS * LANES * 16 : 0>;
+  using Products = MmaProducts<Way, MmaShape>;
+  static constexpr bool TENSOR_CORES = true;
+  static constexpr bool FITS = Room::BYTES <= Room::MOST && REGISTERS <= MOST_REGISTERS;
+};
+
+/// Products of a block's weights, and the registers that hold them.
+template <class Way, class Shape> class MmaProducts {
+public:
+  /// Takes the weights of the block's neurons; `scratch` has room for a number of each warp.
+  DEVICE void load(const typename Way::Net &net, int rank, float *scratch, char *shared) {
+    low = reinterpret_cast<Quad *>(shared);
+    const float *weights = Way::Loop::weights(net);
+    const float scale = Half::NARROW ? find_scale(weights, rank, scratch) : 1.0f;
+    descale /= Shape::Exchange::ONE;
+    UNROLL(16)
+    for (int m = 0; m < TILES; ++m)
+      UNROLL(32)
+      for (int w = 0; w < WORDS; ++w)
+        UNROLL(2)
+        for (int half = 0; half < 2; ++half)
+          load_fragment(weights, rank, scale, m, w, half);
+  }
+
+  /// Products of the warp's weights with what all neurons gave, for all samples.
+  DEVICE void multiply(const char *from, float *sums) const {
+    float found[TILES][GROUPS][CHAINS][4] = {};
+    UNROLL(32)
+    for (int w = 0; w < WORDS; ++w)
+      multiply_word(found, from, w);
+    UNROLL(16)
+    for (int m = 0; m < TILES; ++m)
+      UNROLL(8)
+      for (int j = 0; j < GROUPS; ++j)
+        UNROLL(4)
+        for (int i = 0; i < 4; ++i) {
+          float sum = found[m][j][0][i];
+          UNROLL(8)
+          for (int chain = 1; chain < CHAINS; ++chain)
+            sum += found[m][j][chain][i];
+          sums[sum_index(input_part(), 8 * j + 2 * part_of_lane() + i % 2, row(m, i / 2))] = sum;
+        }
+  }
+
+  /// The sum over all inputs, behind a barrier of the block.
+  DEVICE float sum(const float *sums, int sample, int neuron) const {
+    const float *from = sums + sum_index(0, sample, neuron);
+    float all = from[0];
+    UNROLL(16)
+    for (int i = 1; i < Shape::INPUT_PARTS; ++i)
+      all += from[i * Shape::SAMPLES * Shape::NEURONS];
+    return all * descale;
+  }
+
+private:
+  using Half = typename Way::Half;
+  using Exchange = typename Shape::Exchange;
+  static constexpr int TILES = Shape::OWN_TILES, WORDS = Shape::OWN_WORDS, GROUPS = Shape::GROUPS, PARTS = Way::PARTS;
+  /// Products of fragments for one of float32, and chains of sums that do not wait for each other.
+  static constexpr int PRODUCTS = PARTS == 1 ? 1 : Way::BACK ? 3 : 2;
+  static constexpr bool WIDE = Shape::REGISTERS > 32;
+  static constexpr int CHAINS = TILES * GROUPS == 1 && !WIDE ? 2 * PRODUCTS : TILES * GROUPS <= (WIDE ? 1 : 2) ? PRODUCTS : 1;
+
+  std::uint32_t high[TILES][WORDS][2][4], own_low[Shape::LOW_SHARED || PARTS == 1 ? 1 : TILES][WORDS][2][4];
+  Quad *low = nullptr;
+  float descale = 1;
+
+  DEVICE static int warp() { return thread_index() / LANES; }
+  DEVICE static int part_of_lane() { return lane_index() % 4; }
+  DEVICE static int tile_group() { return warp() % Shape::TILE_GROUPS; }
+  DEVICE static int input_part() { return warp() / Shape::TILE_GROUPS; }
+  /// The block's neuron of the upper (0) or lower (1) row of a tile that a lane has.
+  DEVICE static int row(int m, int lower) { return (tile_group() * TILES + m) * 16 + lane_index() / 4 + lower * 8; }
+
+  DEVICE static float weight(const float *weights, int neuron, int input) {
+    return neuron < Way::SIZE && input < Way::SIZE ? Way::weight(weights, neuron, input) : 0.0f;
+  }
+
+  /// A power of two that brings the block's largest weight near the end of the range of float16, so that second halves do not underflow.
+  DEVICE float find_scale(const float *weights, int rank, float *scratch) {
+    float largest = 0;
+    UNROLL(4)
+    for (int input = warp(); input < Way::SIZE; input += Shape::WARPS)
+      UNROLL(8)
+      for (int j = 0; j < Shape::CHUNKS; ++j)
+        largest = fmaxf(largest, fabsf(weight(weights, rank * Shape::NEURONS + j * 32 + lane_index(), input)));
+    largest = warp_highest(largest);
+    if (lane_index() == 0)
+      scratch[warp()] = largest;
+    sync_block();
+    for (int i = 0; i < Shape::WARPS; ++i)
+      largest = fmaxf(largest, scratch[i]);
+    sync_block();
+    constexpr int BIAS = 127, HIGHEST = 14, MOST_EXPONENT = 120;
+    const int exponent = largest > 0 ? least(MOST_EXPONENT, HIGHEST + BIAS - static_cast<int>(bits_of(largest) >> 23)) : 0;
+    descale = number_of(static_cast<std::uint32_t>(BIAS - exponent) << 23);
+    return number_of(static_cast<std::uint32_t>(BIAS + exponent) << 23);
+  }
+
+  DEVICE void load_fragment(const float *weights, int rank, float scale, int m, int w, int half) {
+    Quad rest;
+    UNROLL(4)
+    for (int r = 0; r < 4; ++r) {
+      const int neuron = rank * Shape::NEURONS + row(m, r % 2), input = (input_part() * WORDS + w) * 32 + input_of(half, r / 2, part_of_lane());
+      const float one = weight(weights, neuron, input) * scale, other = weight(weights, neuron, input + 16) * scale;
+      const std::uint32_t both = Half::pair(one, other);
+      high[m][w][half][r] = both;
+      rest.words[r] = Half::pair(one - Half::number(both & 0xffffu), other - Half::number(both >> 16));
+    }
+    if constexpr (Shape::LOW_SHARED)
+      low[low_index(m, w, half)] = rest;
+    else if constexpr (PARTS == 2)
+      UNROLL(4)
+      for (int r = 0; r < 4; ++r)
+        own_low[m][w][half][r] = rest.words[r];
+  }
+
+  DEVICE static int low_index(int m, int w, int half) { return (((warp() * TILES + m) * WORDS + w) * 2 + half) * LANES + lane_index(); }
+
+  /// Products with 32 inputs.
+  DEVICE void multiply_word(float (&found)[TILES][GROUPS][CHAINS][4], const char *from, int w) const {
+    const int word = input_part() * WORDS + w;
+    UNROLL(2)
+    for (int half = 0; half < 2; ++half) {
+      std::uint32_t factors[GROUPS][Exchange::FACTORS][2];
+      UNROLL(8)
+      for (int j = 0; j < GROUPS; ++j)
+        Exchange::read(from, 8 * j + lane_index() / 4, word, part_of_lane(), half, factors[j]);
+      UNROLL(16)
+      for (int m = 0; m < TILES; ++m) {
+        const Quad rest = low_of(m, w, half);
+        UNROLL(8)
+        for (int j = 0; j < GROUPS; ++j)
+          multiply_fragment(found[m][j], high[m][w][half], rest.words, half, factors[j]);
+      }
+    }
+  }
+
+  DEVICE Quad low_of(int m, int w, int half) const {
+    Quad rest{};
+    if constexpr (Shape::LOW_SHARED)
+      rest = low[low_index(m, w, half)];
+    else if constexpr (PARTS == 2)
+      UNROLL(4)
+      for (int r = 0; r < 4; ++r)
+        rest.words[r] = own_low[m][w][half][r];
+    return rest;
+  }
+
+  DEVICE void multiply_fragment(float (&found)[CHAINS][4], const std::uint32_t (&first_half)[4], const std::uint32_t (&second_half)[4], int half,
+                                const std::uint32_t (&factors)[Exchange::FACTORS][2]) const {
+    constexpr int APART = CHAINS >= PRODUCTS ? 1 : 0;
+    const int chain = CHAINS == 2 * PRODUCTS ? half * PRODUCTS : 0;
+    Half::multiply(found[chain], first_half, factors[0], lane_index());
+    if constexpr (PARTS == 2)
+      Half::multiply(found[chain + APART], second_half, factors[0], lane_index());
+    if constexpr (PARTS == 2 && Way::BACK)
+      Half::multiply(found[chain + 2 * APART], first_half, factors[Exchange::FACTORS - 1], lane_index());
+  }
+
+  /// Neurons are exchanged in eights, so that lanes with different samples write to different banks.
+  DEVICE static int sum_index(int part, int sample, int neuron) {
+    return (part * Shape::SAMPLES + sample) * Shape::NEURONS + (neuron ^ (sample >> 1 & 3) << 3);
+  }
+};
+
+} // namespace snnc
+
+#endif

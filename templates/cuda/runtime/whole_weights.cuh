@@ -1,0 +1,117 @@
+// Weights for products over a whole sequence: split into parts of 16 bits, in the order in which blocks read them.
+//
+// [strip of 128 outputs][step of 32 depths][part][8 outputs][8 depths][output][depth], filled up with 0: what a block needs of a step lies together.
+#ifndef SNNC_WHOLE_WEIGHTS_CUH
+#define SNNC_WHOLE_WEIGHTS_CUH
+
+#include "whole_tiles.cuh"
+
+namespace snnc {
+
+/// Bytes of one part of a strip in one step.
+constexpr int PLANE_BYTES = STRIP / 8 * GROUP_BYTES;
+
+/// A matrix of `depths` by `outputs` numbers; the numbers of an output lie `along` apart, outputs `across`.
+struct WeightView {
+  const float *data;
+  int depths, outputs;
+  std::size_t along, across;
+  DEVICE float at(int depth, int output) const {
+    return depth < depths && output < outputs ? data[static_cast<std::size_t>(depth) * along + static_cast<std::size_t>(output) * across] : 0.0f;
+  }
+};
+
+/// Eight numbers of an output, as parts.
+template <int PARTS> struct PreparedRow {
+  std::uint32_t parts[4][PARTS];
+
+  DEVICE void store(char *planes, int steps, int output, int step, int matrix) const {
+    char *to = planes + (static_cast<std::size_t>(output / STRIP) * static_cast<std::size_t>(steps) + static_cast<std::size_t>(step)) * (PARTS * PLANE_BYTES) +
+               output % STRIP / 8 * GROUP_BYTES + matrix * MATRIX_BYTES + output % 8 * 16;
+    UNROLL(3)
+    for (int p = 0; p < PARTS; ++p) {
+#if defined(SNNC_ON_HOST)
+      for (int i = 0; i < 4; ++i)
+        std::memcpy(to + p * PLANE_BYTES + 4 * i, &parts[i][p], 4);
+#else
+      *reinterpret_cast<uint4 *>(to + p * PLANE_BYTES) = make_uint4(parts[0][p], parts[1][p], parts[2][p], parts[3][p]);
+#endif
+    }
+  }
+};
+
+/// The depths of a step at which a pair of position 2 `at` of the order for spikes lies: bits of a word that are 16 apart.
+DEVICE int spike_depth(int at, int second) { return at + 16 * second; }
+/// The same for numbers, which lanes read four at a time: `at` counts the pairs of a step.
+DEVICE int number_depth(int at, int second) { return at / 8 * 16 + at % 4 * 4 + at / 4 % 2 * 2 + second; }
+
+/// The large part of a weight is a whole multiple of 2^-11 of its column's range: sums of such parts are exact in float32. The small part has 12 bits more.
+constexpr float SMALL_PART = 1.0f / 4096;
+
+/// A block takes 32 columns: their ranges, then their parts.
+template <int PARTS> KERNEL void split_spike_weights(WHOLE_GRID WeightView weights, int steps, char *planes, float *scales) {
+  constexpr int LEAST_EXPONENT = 12, MOST_EXPONENT = 254;
+  const int lane = lane_index(), warp = thread_index() / LANES, warps = block_size() / LANES, output = block_index() * LANES + lane;
+  float up = 1;
+  if (PARTS > 1) {
+    float *largest = reinterpret_cast<float *>(shared_memory());
+    float mine = 0;
+    UNROLL(8)
+    for (int k = warp; k < weights.depths; k += warps)
+      mine = fmaxf(mine, fabsf(weights.at(k, output)));
+    largest[warp * LANES + lane] = mine;
+    sync_block();
+    for (int other = 0; other < warps; ++other)
+      mine = fmaxf(mine, largest[other * LANES + lane]);
+    const int exponent = most(LEAST_EXPONENT, least(MOST_EXPONENT, static_cast<int>(bits_of(mine) >> 23)));
+    up = number_of(static_cast<std::uint32_t>(264 - exponent) << 23);
+    if (warp == 0)
+      scales[output] = number_of(static_cast<std::uint32_t>(exponent - 11) << 23);
+  } else if (warp == 0) {
+    scales[output] = SPIKE_SCALE;
+  }
+  for (int item = warp; item < steps * 4; item += warps) {
+    const int step = item / 4, matrix = item % 4;
+    float found[8];
+    UNROLL(8)
+    for (int i = 0; i < 8; ++i)
+      found[i] = weights.at(step * STEP_DEPTH + spike_depth(matrix * 4 + i / 2, i % 2), output);
+    PreparedRow<PARTS> row;
+    UNROLL(4)
+    for (int i = 0; i < 4; ++i) {
+      if (PARTS == 1) {
+        row.parts[i][0] = Float16::pair(Float16::bounded(found[2 * i]), Float16::bounded(found[2 * i + 1]));
+        continue;
+      }
+      const float low = found[2 * i] * up, high = found[2 * i + 1] * up, large_low = rintf(low), large_high = rintf(high);
+      row.parts[i][0] = Float16::pair(large_low, large_high);
+      row.parts[i][PARTS - 1] = Float16::pair((low - large_low) * (1 / SMALL_PART), (high - large_high) * (1 / SMALL_PART));
+    }
+    row.store(planes, steps, output, step, matrix);
+  }
+}
+
+/// Parts of bfloat16 for products with numbers; `ROUNDED`: of weights that are rounded to float16 first.
+template <int PARTS, bool ROUNDED> KERNEL void split_number_weights(WHOLE_GRID WeightView weights, int steps, char *planes) {
+  const int lane = lane_index(), warps = block_size() / LANES, strips = whole_parts(weights.outputs, STRIP);
+  for (int item = block_index() * warps + thread_index() / LANES; item < strips * (STRIP / LANES) * steps * 4; item += grid_size() * warps) {
+    const int matrix = item % 4, step = item / 4 % steps, output = item / 4 / steps * LANES + lane;
+    PreparedRow<PARTS> row;
+    UNROLL(4)
+    for (int i = 0; i < 4; ++i) {
+      float found[2];
+      UNROLL(2)
+      for (int e = 0; e < 2; ++e) {
+        found[e] = weights.at(step * STEP_DEPTH + number_depth(matrix * 4 + i, e), output);
+        if (ROUNDED)
+          found[e] = Float16::number(Float16::of(Float16::bounded(found[e])));
+      }
+      split_pair<BFloat16>(found[0], found[1], row.parts[i]);
+    }
+    row.store(planes, steps, output, step, matrix);
+  }
+}
+
+} // namespace snnc
+
+#endif

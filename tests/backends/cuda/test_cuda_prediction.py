@@ -1,0 +1,84 @@
+"""Predicted seconds of launches beside what kernels took on an H100, and what estimates say of a network."""
+
+import json
+from pathlib import Path
+
+import pytest
+from cuda_projects import program_of
+
+from snnc import cli
+from snnc.backends.cuda.cores import core_seconds
+from snnc.backends.cuda.emit import emit_cuda
+from snnc.backends.cuda.launches import Launch, filled, read_launches
+from snnc.backends.cuda.prediction import H100, predict, seconds_of
+
+# Measured on an H100 on 2026-11-23, us: forward, back, gradient of a convolution: channels, size, outputs, kernel, images.
+DIGITS = Path(__file__).parents[3] / "examples/digits/digits.onnx"
+CONVOLUTIONS = {
+    "5x5 of 2 channels": ((2, 34, 12, 5, 2048), (222.4, 340.9, 165.9)),
+    "5x5 of 12 channels": ((12, 15, 32, 5, 2048), (101.0, 173.1, 127.8)),
+    "3x3 of 64 channels": ((64, 32, 64, 3, 512), (330.0, 408.6, 688.4)),
+    "3x3, 64 to 128 channels": ((64, 16, 128, 3, 128), (56.0, 79.4, 106.3)),
+    "3x3, 256 to 512 channels": ((256, 4, 512, 3, 512), (188.8, 359.7, 491.4)),
+}
+
+
+def convolution(way, channels, size, outputs, kernel):
+    across = size - kernel + 1 if kernel == 5 else size
+    bits, numbers = 4 * -(-channels * size**2 // 32), 4 * outputs * across**2
+    if way == "backward":
+        row, depth, width, positions = 4 * channels * size**2 + numbers, outputs * kernel**2, filled(channels, 16), size**2
+    else:
+        row, depth, width, positions = bits + numbers, channels * kernel**2, filled(outputs, 32), across**2
+    parts = 3 if way == "backward" else 2
+    return Launch("convolution", way, "", row, 0, filled(depth, 16), width, positions, parts)
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_are_predicted_within_half_of_what_they_took(name):
+    (*sizes, images), measured = CONVOLUTIONS[name]
+    for way, microseconds in zip(("forward", "backward", "gradient"), measured, strict=True):
+        (found,) = predict([convolution(way, *sizes)], 1, images)
+        assert microseconds / 1.5 <= 1e6 * found.seconds <= 1.5 * microseconds, way
+
+
+@pytest.mark.parametrize(("batch", "back", "microseconds"), [(64, False, 52.5), (64, True, 71.1), (1024, False, 140), (1024, True, 213)])
+def test_a_core_is_predicted_as_the_same_structure_took(batch, back, microseconds):
+    """256 neurons, 100 steps: clusters of 8 blocks and 8 samples, or of 2 blocks and 16 samples."""
+    assert 1e6 * core_seconds(256, batch, 100, back=back, parts=2) == pytest.approx(microseconds, rel=0.2)
+
+
+def test_launches_of_a_project_are_those_of_its_program(tmp_path):
+    description = json.loads((emit_cuda(program_of("recurrent"), tmp_path / "project") / "project.json").read_text())
+    launches = [Launch.from_data(one) for one in description["launches"]]
+    kinds = [(one.kind, one.way) for one in launches]
+    assert {("core", "forward"), ("core", "backward"), ("product", "gradient"), ("update", "once")} <= set(kinds)
+    assert kinds.index(("core", "forward")) < kinds.index(("core", "backward")) < kinds.index(("update", "once"))
+    few, many = (predict(launches, 100, batch) for batch in (8, 8192))
+    assert 0 < seconds_of(few, H100) < seconds_of(many, H100)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"kind": "other"}, {"way": []}, {"of": 1}, {"neurons": -1}, {"row_bytes": 1.5}, {"depth": True}, {"width": 2**60}, {"more": 1}],
+    ids=str,
+)
+def test_launches_are_read_back_with_suspicion(change):
+    good = [Launch("core", "forward", "hidden", neurons=256, parts=2).to_data()]
+    assert read_launches(json.loads(json.dumps(good))) == [Launch("core", "forward", "hidden", neurons=256, parts=2)]
+    assert read_launches([good[0] | change]) is None
+    assert all(read_launches(wrong) is None for wrong in (None, {}, [], [1], [{}]))
+
+
+def test_an_estimate_says_where_the_time_goes_and_that_it_is_predicted(capsys):
+    asked = ["compile", str(DIGITS), "--target", "cuda", "--loss", "ce_count", "--optimizer", "adam", "--estimate-only"]
+    assert cli.run_command([*asked, "--batch", "64"]) == 0
+    memory, time, *kernels = capsys.readouterr().out.splitlines()
+    assert memory.startswith("memory ")
+    assert "predicted for NVIDIA H100" in time
+    assert len(kernels) > 5
+    assert cli.run_command([*asked, "--batch", "64", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["seconds"] > 0
+    assert len(data["kernels"]) == len(kernels)
+    assert all(one["bytes"] > 0 for one in data["kernels"])

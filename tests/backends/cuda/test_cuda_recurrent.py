@@ -1,0 +1,116 @@
+"""Recurrent cores: populations whose weights stay on the chip for all steps give, on the processor, what float64 gives."""
+
+import json
+import os
+import subprocess
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from snnc.backends.cuda.build import HOST_FLAGS
+from snnc.backends.cuda.cores import core_seconds
+from snnc.backends.emulator.toolchain import common_flags, compiler
+
+HERE = Path(__file__).parent
+RUNTIME = Path(str(files("snnc.templates"))) / "cuda" / "runtime"
+
+OWN = "typename ShapesOf<Way>::All"
+"""The shapes that a population gets."""
+PAIRS = "ShapeList<Float32Shape<Way, 2, 8>, MmaShape<Way, 4, 1, 8>, MmaShape<Way, 2, 2, 8>>"
+"""Small clusters, each of which has all that large ones have."""
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory):
+    """Compile the check for a size, a delay, shapes and a number of halves."""
+
+    @cache
+    def build(size, delay=1, shapes=OWN, halves=2):
+        to = tmp_path_factory.mktemp("recurrent") / "check"
+        defined = (f"-DTEST_SIZE={size}", f"-DTEST_DELAY={delay}", f"-DTEST_SHAPES={shapes}", f"-DTEST_HALVES={halves}")
+        command = [*compiler(), *common_flags(compiler()), *HOST_FLAGS, *defined, f"-I{RUNTIME}", f"-I{HERE}"]
+        subprocess.run([*command, str(HERE / "recurrent_check.cpp"), "-o", str(to)], check=True)
+        return to
+
+    return build
+
+
+def found(program, shape, batch, *segments, order=""):
+    """Run the check and return what it prints."""
+    words = [str(program), *map(str, (shape, batch, *segments))]
+    said = subprocess.run(words, check=True, capture_output=True, text=True, env=os.environ | {"SNNC_HOST_ORDER": order}).stdout
+    return json.loads(said)
+
+
+def agrees(said):
+    """Whether a run is as close to float64 as float32 is."""
+    return said["wrong"] == 0 and said["fired"] > 0 and said["v"] < 1e-6 and said["deltas"] < 1e-5
+
+
+@pytest.mark.parametrize("order", ["", "backwards"])
+@pytest.mark.parametrize("delay", [1, 2])
+@pytest.mark.parametrize("shape", [0, 1])
+def test_a_block_alone_agrees_with_float64(program, shape, delay, order):
+    for batch, segments in ((1, (1,)), (3, (2,)), (9, (7,)), (9, (3, 1, 3)), (64, (2,))):
+        assert agrees(found(program(20, delay), shape, batch, *segments, order=order))
+
+
+@pytest.mark.parametrize("order", ["", "backwards"])
+@pytest.mark.parametrize("delay", [1, 2])
+@pytest.mark.parametrize("shape", [0, 1, 2])
+def test_clusters_agree_with_float64(program, shape, delay, order):
+    for batch, segments in ((1, (1,)), (9, (7,)), (9, (3, 1, 3))):
+        assert agrees(found(program(100, delay, PAIRS), shape, batch, *segments, order=order))
+
+
+@pytest.mark.parametrize(("size", "shape"), [(100, 1), (256, 0), (256, 1), (300, 0)])
+def test_shapes_of_a_size_agree_with_float64(program, size, shape):
+    assert agrees(found(program(size), shape, 3, 2, 2))
+
+
+@pytest.mark.parametrize("shape", [0, 1])
+def test_clusters_of_sixteen_blocks_agree_with_float64(program, shape):
+    """Where weights leave no room for two slots of the exchange, blocks say when they have read."""
+    assert agrees(found(program(700), shape, 2, 3))
+
+
+def test_one_half_of_16_bits_is_as_exact_as_it_is(program):
+    """Weights of float16 forward, weights and deltas of bfloat16 back."""
+    said = found(program(100, 1, PAIRS, 1), 1, 9, 4)
+    assert said["wrong"] <= 2
+    assert 1e-6 < said["v"] < 1e-2
+    assert 1e-4 < said["deltas"] < 2e-2
+
+
+def test_few_samples_share_a_cluster_and_many_take_blocks_of_their_own(program):
+    few, many = (found(program(256), -1, batch) for batch in (64, 1024))
+    assert [few[way] for way in ("forward", "back")] == ["tensor cores, clusters of 8 blocks, 8 samples each"] * 2
+    assert [many[way] for way in ("forward", "back")] == ["tensor cores, single blocks, 8 samples each"] * 2
+
+
+@pytest.mark.parametrize(
+    ("shapes", "batch", "forward", "back"),
+    [
+        ("MmaShape<Way, 8, 1, 8>", 64, 52.5, 71.1),
+        ("Float32Shape<Way, 2, 16>", 64, 59.6, 78.0),
+        ("MmaShape<Way, 2, 2, 16>", 1024, 140.0, 213.0),
+    ],
+)
+def test_seconds_are_predicted_as_a_like_kernel_took_them_on_an_h100(program, shapes, batch, forward, back):
+    said = found(program(256, 1, f"ShapeList<{shapes}>"), 0, batch)
+    assert said["forward_seconds"] == pytest.approx(forward * 1e-6, rel=0.2)
+    assert said["back_seconds"] == pytest.approx(back * 1e-6, rel=0.2)
+
+
+@pytest.mark.parametrize("size", [20, 100, 256, 300, 700])
+def test_estimates_predict_a_core_as_the_program_does_that_chooses_it(program, size):
+    for batch in (1, 9, 64, 1024):
+        said = found(program(size), -1, batch)
+        for way, back in (("forward_seconds", False), ("back_seconds", True)):
+            assert core_seconds(size, batch, 100, back=back, parts=2) == pytest.approx(said[way], rel=0.03)
+
+
+def test_a_population_that_finds_no_room_is_left_to_other_kernels(program):
+    assert subprocess.run([str(program(1100)), "-1", "8"], check=False).returncode == 2
